@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * perhaps: could this key be in the set?
+ *
+ * A filter is a few bits per key that answer one question before an expensive look-up is paid for.
+ * "No" is proof. "Perhaps" is only a reason to ask the authoritative store.
+ *
+ *     perhaps_options options = { .size = sizeof options, .capacity = 1000000, .fpr = 0.01 };
+ *     perhaps_filter *filter = NULL;
+ *     perhaps_error error = { .size = sizeof error };
+ *     if (perhaps_create(&options, &filter, &error) < 0) {
+ *         fprintf(stderr, "%s\n", error.text);
+ *         return 1;
+ *     }
+ *     perhaps_add(filter, "alice", 5);
+ *     if (perhaps_might_contain(filter, "bob", 3) == 0) {
+ *         puts("bob was surely never added");
+ *     }
+ *     perhaps_free(filter);
+ *
+ * What holds for every call
+ * -------------------------
+ * No false negatives: once an add of x has returned success, might_contain(x) is 1 until the filter is
+ * cleared. Saving, loading, merging and every later release that reads the format keep this.
+ *
+ * The error rate: the expected false-positive rate (FPR) at capacity is at most the one asked for. A single
+ * filter's own rate scatters around its expectation, the more so the smaller it is; perhaps_stats() reports
+ * the rate that follows from the bits really set, apart from the target.
+ *
+ * Errors: calls that can fail return a negative code of PERHAPS_ERROR_TABLE; 0 or more is success. A failed
+ * call changes nothing: not one byte of the filter, and no out-parameter other than `done` of the batch
+ * calls. Calls that can fail for reasons worth a sentence take a perhaps_error, which may be NULL.
+ *
+ * Keys are bytes: (const void *, size_t). The empty key is a key (the pointer may then be NULL). Nothing is
+ * case-folded, trimmed or decoded. Text that means the same but differs in bytes is a different key.
+ *
+ * Threads: any number of threads may read one filter at the same time (the calls that take a const
+ * perhaps_filter). A call that changes a filter needs it for itself. Different filters are independent. No
+ * call keeps hidden global state, so there is nothing to initialise.
+ *
+ * Ownership: the library copies what it keeps. What a call returns through an out-parameter belongs to the
+ * caller and is released by the call that the text names. perhaps_free(NULL) does nothing. No other call
+ * takes NULL for a filter, unless it says so: it is answered with PERHAPS_E_ARGUMENT.
+ *
+ * Structures that begin with `size` are set to zero first and then given sizeof the structure, as above. A
+ * library older than the caller refuses fields that it does not know unless they are zero
+ * (PERHAPS_E_OPTION); a newer one takes the fields that are missing as zero.
+ */
+#ifndef PERHAPS_PERHAPS_H
+#define PERHAPS_PERHAPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PERHAPS_VERSION_MAJOR 0
+#define PERHAPS_VERSION_MINOR 1
+#define PERHAPS_VERSION_PATCH 0
+
+/* The format of encoded filters that this release writes; see docs/format.md. Version 0 is a draft. */
+#define PERHAPS_FORMAT_VERSION 0
+
+#if defined(__GNUC__)
+#define PERHAPS_API __attribute__((visibility("default")))
+#else
+#define PERHAPS_API
+#endif
+
+/* ---------------------------------------------------------------- errors */
+
+/* The one table of errors: X(name, code, message). Codes never change their meaning. */
+#define PERHAPS_ERROR_TABLE(X)                                                                                         \
+    X(PERHAPS_E_ARGUMENT, -1, "an argument is missing or is not what the call takes")                                  \
+    X(PERHAPS_E_OPTION, -2, "an option is out of its range, or this release does not know it")                         \
+    X(PERHAPS_E_UNSUPPORTED, -3, "this filter cannot do that")                                                         \
+    X(PERHAPS_E_MEMORY, -4, "there is not enough memory")                                                              \
+    X(PERHAPS_E_LIMIT, -5, "a limit of the kind, the machine or the format is reached")                                \
+    X(PERHAPS_E_MISMATCH, -6, "the filters differ in what must be equal")                                              \
+    X(PERHAPS_E_READ_ONLY, -7, "the filter is a read-only view of a file")                                             \
+    X(PERHAPS_E_SPACE, -8, "the buffer is too small")                                                                  \
+    X(PERHAPS_E_NOT_A_FILTER, -9, "these bytes are not a perhaps filter")                                              \
+    X(PERHAPS_E_VERSION, -10, "the filter was written in a format that this release does not read")                    \
+    X(PERHAPS_E_DAMAGED, -11, "the bytes of the filter are damaged")                                                   \
+    X(PERHAPS_E_PROBE, -12, "this build hashes or places keys differently from the one that wrote the filter")         \
+    X(PERHAPS_E_IO, -13, "a file could not be read or written")
+
+#define PERHAPS_ERROR_ENUMERATOR(name, code, message) name = (code),
+enum perhaps_error_code { PERHAPS_OK = 0, PERHAPS_ERROR_TABLE(PERHAPS_ERROR_ENUMERATOR) };
+#undef PERHAPS_ERROR_ENUMERATOR
+
+/* Why a call failed. Set `size`; the rest is written on failure only.
+ *
+ * `text` is a whole sentence that names the thing, the reason and, where there is one, the remedy, for
+ * example "chunk 17 of 240 is damaged (bytes 17825792 to 18874367); rebuild the filter or restore the file".
+ * It does not repeat the subject, so that "perhaps: SUBJECT: TEXT" reads well. Always terminated; a text or
+ * a subject that does not fit is cut. */
+typedef struct perhaps_error {
+    size_t size;       /* sizeof(perhaps_error), set by the caller */
+    int code;          /* one of PERHAPS_ERROR_TABLE */
+    int system_error;  /* errno of a failed system call, otherwise 0 */
+    uint64_t value;    /* the offending value where there is one: an offset, a size, a version */
+    uint64_t limit;    /* what it was held against */
+    char subject[256]; /* the file, option or section concerned; may be empty */
+    char text[256];
+} perhaps_error;
+
+/* The message of a code, as in the table; for 0 "success", for anything else "unknown error". Never NULL; a
+ * constant. */
+PERHAPS_API const char *perhaps_message(int code);
+
+/* The name of a code ("PERHAPS_E_DAMAGED"); "PERHAPS_OK" for 0, "PERHAPS_E_UNKNOWN" otherwise. A constant. */
+PERHAPS_API const char *perhaps_error_name(int code);
+
+/* "0.1.0", the version of the library that runs, which may be newer than this header. A constant. */
+PERHAPS_API const char *perhaps_version(void);
+
+/* ---------------------------------------------------------------- options */
+
+/* Where every byte of a filter comes from. All three members are set, or the whole pointer is NULL for the
+ * default. `allocate` returns memory of at least `bytes` bytes at a multiple of `alignment` (a power of two,
+ * at most 4096), or NULL; it need not be zeroed. `release` gets the pointer with the same two numbers and
+ * never NULL. Both may be called from any thread that uses a filter made with them, and the structure is
+ * copied: only `context` must outlive the filters. */
+typedef struct perhaps_allocator {
+    void *context;
+    void *(*allocate)(void *context, size_t bytes, size_t alignment);
+    void (*release)(void *context, void *memory, size_t bytes, size_t alignment);
+} perhaps_allocator;
+
+/* The kinds of filter. Numbers are part of the file format. */
+enum perhaps_kind {
+    PERHAPS_KIND_DEFAULT = 0, /* bloom */
+    PERHAPS_KIND_BLOOM = 1    /* the textbook Bloom filter: k bits anywhere in m; p from 0.5 to 1e-9 */
+};
+
+/* Where the 64-bit hash of a key comes from. Numbers are part of the file format. Whatever its source, the
+ * hash is mixed again with the seed before it is used, so plain integers and hashes whose top bits were used
+ * for sharding are good input to the _hash calls. */
+enum perhaps_hash_source {
+    PERHAPS_HASH_DEFAULT = 0, /* XXH3 */
+    PERHAPS_HASH_XXH3 = 1,    /* XXH3-64 of the key's bytes with the filter's seed; not for keys that an
+                                 adversary chooses */
+    PERHAPS_HASH_CALLER = 2   /* the caller hashes: only the _hash calls work, the others are refused */
+};
+
+/* What to create. Exactly two of capacity, fpr and bytes are given (not zero); the third follows from them.
+ *
+ * Sizing (Bloom 1970): m = -n ln p / (ln 2)^2 bits and k = (m/n) ln 2 positions are the ideal; the library
+ * takes the whole number k and the smallest m, in units of 512 bits, whose *exact* expected FPR at capacity,
+ * E[(X/m)^k] over the number X of bits set by n keys, is at most p. n = 1,000,000 and p = 0.01 give 9,593,344
+ * bits (1.14 MiB, 9.59 a key) and k = 7. A 64-bit hash alone confuses keys at a rate of n/2^64; that is taken
+ * off p first, and a p below four times that is refused (PERHAPS_E_LIMIT). */
+typedef struct perhaps_options {
+    size_t size;                        /* sizeof(perhaps_options) */
+    uint32_t kind;                      /* enum perhaps_kind */
+    uint32_t hash_source;               /* enum perhaps_hash_source */
+    uint64_t capacity;                  /* n: distinct keys for which fpr is promised; 0: from the other two */
+    double fpr;                         /* p: the rate at capacity; 0: from the other two */
+    uint64_t bytes;                     /* most memory for the filter's bits; 0: from the other two */
+    uint64_t seed;                      /* another seed, another filter; the same seed, the same bytes */
+    const perhaps_allocator *allocator; /* NULL: the C library's */
+} perhaps_options;
+
+/* A size for a filter, and what it delivers; filled by perhaps_size_for(). */
+typedef struct perhaps_sizing {
+    size_t size;         /* sizeof(perhaps_sizing), set by the caller */
+    uint32_t kind;       /* the kind sized, never PERHAPS_KIND_DEFAULT */
+    uint32_t positions;  /* k: bits looked at per key */
+    uint64_t capacity;   /* n */
+    double fpr;          /* p: as asked, or the smallest promise that n and bytes can keep */
+    double fpr_expected; /* the exact expectation at capacity; at most fpr, less because m comes in units */
+    uint64_t bits;       /* m */
+    uint64_t bytes;      /* m/8: memory and, but for the header, file size */
+    double bits_per_key; /* m/n */
+} perhaps_sizing;
+
+/* Answers "how big": any one of n, p and bytes from the other two, for options->kind. Allocates nothing;
+ * hash_source, seed and allocator are checked but do not matter.
+ *
+ * From n and p: the smallest filter. From n and bytes: the smallest p whose filter fits into bytes; from p and
+ * bytes: the largest n. What comes out, put in again, gives the same filter.
+ *
+ * Returns 0 or PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION (not exactly two given, p not a number or outside the
+ * kind's range), PERHAPS_E_LIMIT (no filter of that kind can do it; the text says what could). Time: at most
+ * some milliseconds (small filters are summed exactly). */
+PERHAPS_API int perhaps_size_for(const perhaps_options *options, perhaps_sizing *sizing, perhaps_error *error);
+
+/* ---------------------------------------------------------------- life of a filter */
+
+/* A filter. Opaque: its layout may change in any release. */
+typedef struct perhaps_filter perhaps_filter;
+
+/* Makes an empty filter and stores it in *filter; release it with perhaps_free().
+ *
+ * Returns 0, or an error of perhaps_size_for(), or PERHAPS_E_MEMORY. Time O(m): the bits are cleared. */
+PERHAPS_API int perhaps_create(const perhaps_options *options, perhaps_filter **filter, perhaps_error *error);
+
+/* Releases a filter and everything that it holds. No other thread may be using it. NULL is allowed. */
+PERHAPS_API void perhaps_free(perhaps_filter *filter);
+
+/* Forgets every key, keeps size, seed and metadata: afterwards the filter encodes to the same bytes as a new
+ * one with the same options and metadata. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_READ_ONLY. O(m). */
+PERHAPS_API int perhaps_clear(perhaps_filter *filter);
+
+/* ---------------------------------------------------------------- one key */
+
+/* Adds a key.
+ *
+ *   1   The filter changed. That proves that the key had not been added before.
+ *   0   The filter already answered "perhaps" for the key and is unchanged. The key was added before, or is
+ *       a false positive; in both cases it is present from now on.
+ *   <0  PERHAPS_E_ARGUMENT (no filter, or no key but a length), PERHAPS_E_UNSUPPORTED (a CALLER filter),
+ *       PERHAPS_E_READ_ONLY. Nothing changed.
+ *
+ * Beyond its capacity a filter goes on taking keys: none is lost, but the FPR rises above the one asked for
+ * (perhaps_stats() says how far). Time: one hash of the key and k memory accesses. */
+PERHAPS_API int perhaps_add(perhaps_filter *filter, const void *key, size_t length);
+
+/* Asks for a key.
+ *
+ *   0   Proof: the key was not added since the filter was made or cleared.
+ *   1   Perhaps. The key was added, or the filter confuses it with others: that happens to a key that was
+ *       never added with probability perhaps_statistics.fpr_now. Ask the store.
+ *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED as in perhaps_add(). Nothing else fails.
+ *
+ * Any number of threads may ask at once. Time: one hash, and memory accesses up to the first clear bit (two
+ * on average for absent keys at capacity), k for present ones. */
+PERHAPS_API int perhaps_might_contain(const perhaps_filter *filter, const void *key, size_t length);
+
+/* The hash of a key as this filter's source and seed give it, for the _hash calls: hash once, then ask
+ * several filters that share source and seed. Stored in *hash.
+ *
+ * Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_UNSUPPORTED (a CALLER filter hashes nothing). */
+PERHAPS_API int perhaps_hash(const perhaps_filter *filter, const void *key, size_t length, uint64_t *hash);
+
+/* perhaps_add() and perhaps_might_contain() for a key whose hash is known: from perhaps_hash() of a filter
+ * with the same source and seed, or on a CALLER filter any 64-bit value that stands for the key (two keys
+ * with one value are one key to the filter; that is where n/2^64 comes from). Same results, except that no
+ * source is refused. A hash of another source or seed is not noticed: it names another key. */
+PERHAPS_API int perhaps_add_hash(perhaps_filter *filter, uint64_t hash);
+PERHAPS_API int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash);
+
+/* ---------------------------------------------------------------- many keys */
+
+/* The batch calls do what a loop over the single calls would do, with the same results in the same order,
+ * but keep many memory accesses in flight at once. Keys come in one of three shapes:
+ *
+ *   _many           one block of bytes; key i is data[offsets[i]] to data[offsets[i + 1]], so that offsets
+ *                   has count + 1 entries, none below its predecessor
+ *   _many_pointers  key i is keys[i], lengths[i] bytes long
+ *   _many_hash      key i is hashes[i], as in the single _hash calls
+ *
+ * out[i] is set to the result (0 or 1) of the single call for key i; in the adding calls out may be NULL.
+ * *done, if done is not NULL, is set to the number of keys that were handled: the first ones, always, also
+ * when the call fails; out[] is then written for exactly those, and nothing is changed for the others.
+ * count = 0 is allowed, and the arrays may then be NULL.
+ *
+ * Returns 0 when all were done, or PERHAPS_E_ARGUMENT (a NULL array, offsets that run backwards, a NULL key
+ * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, as in the single calls. */
+PERHAPS_API int perhaps_add_many(perhaps_filter *filter, const void *data, const uint64_t *offsets, size_t count,
+                                 uint8_t *out, size_t *done);
+PERHAPS_API int perhaps_add_many_pointers(perhaps_filter *filter, const void *const *keys, const size_t *lengths,
+                                          size_t count, uint8_t *out, size_t *done);
+PERHAPS_API int perhaps_add_many_hash(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out,
+                                      size_t *done);
+PERHAPS_API int perhaps_might_contain_many(const perhaps_filter *filter, const void *data, const uint64_t *offsets,
+                                           size_t count, uint8_t *out, size_t *done);
+PERHAPS_API int perhaps_might_contain_many_pointers(const perhaps_filter *filter, const void *const *keys,
+                                                    const size_t *lengths, size_t count, uint8_t *out, size_t *done);
+PERHAPS_API int perhaps_might_contain_many_hash(const perhaps_filter *filter, const uint64_t *hashes, size_t count,
+                                                uint8_t *out, size_t *done);
+
+/* ---------------------------------------------------------------- whole filters */
+
+/* Adds to `into` every key that `from` holds. Both must be of one kind, size, hash source and seed, as two
+ * filters made with the same options are; capacity and target stay those of `into`. Afterwards `into` answers
+ * "perhaps" for every key added to either; the result of merging equals, bit for bit, adding all keys to one
+ * filter. How many adds that was is not known exactly any more: statistics.adds becomes the sum, which counts
+ * common keys twice (adds_exact turns 0), while distinct_estimate and fpr_now stay what the bits say. Merging a
+ * filter into itself changes nothing.
+ *
+ * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_MISMATCH (the text names what differs, with both values) or
+ * PERHAPS_E_READ_ONLY (`into` is a view of a file). O(m). */
+PERHAPS_API int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error *error);
+
+/* What is known about a filter; filled by perhaps_stats(). */
+typedef struct perhaps_statistics {
+    size_t size;              /* sizeof(perhaps_statistics), set by the caller */
+    uint32_t kind;            /* enum perhaps_kind */
+    uint32_t hash_source;     /* enum perhaps_hash_source */
+    uint64_t seed;            /* as asked at creation */
+    uint64_t capacity;        /* n: distinct keys for which fpr_target is promised */
+    uint64_t adds;            /* adds that returned 1: every one surely a new key */
+    int adds_exact;           /* 1; 0 after a merge: adds then counts keys common to both sides twice */
+    uint32_t layers;          /* 1 unless the filter has grown */
+    uint32_t positions;       /* k: bits looked at per key */
+    uint32_t format_version;  /* of the file that it came from, or that it would be written in */
+    uint64_t bits;            /* m */
+    uint64_t set_bits;        /* X */
+    double fill;              /* X/m; about 0.5 at capacity */
+    double distinct_estimate; /* distinct keys added, from the fill: -(m/k) ln(1 - X/m) (Swamidass and Baldi
+                                 2007); infinite when every bit is set */
+    double fpr_target;        /* p, as asked at creation: what is promised at capacity, not what is */
+    double fpr_now;           /* (X/m)^k: what a key that was never added meets at this moment */
+    uint64_t bytes;           /* memory or mapped file bytes that hold the bits */
+    uint64_t encoded_bytes;   /* what perhaps_encode() would write, and perhaps_save() with it */
+    double bits_per_key;      /* m/n at capacity, whatever was added so far */
+} perhaps_statistics;
+
+/* Fills *statistics. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_OPTION (the caller's structure is larger than
+ * this release knows). O(layers): the number of set bits is kept, not counted. */
+PERHAPS_API int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics);
+
+/* The name of a kind ("bloom"), for messages and options; NULL for a number that is none. A constant. */
+PERHAPS_API const char *perhaps_kind_name(uint32_t kind);
+
+/* The smallest and the largest p that a kind can promise: 1e-9 and 0.5 for bloom. PERHAPS_E_OPTION for a
+ * number that is no kind, otherwise 0. Kinds are numbered from 1 without gaps, so that a loop finds them. */
+PERHAPS_API int perhaps_kind_range(uint32_t kind, double *smallest, double *largest);
+
+/* Up to 64 KiB that travel with the filter: what it was made from, whose it is. Never looked at.
+ *
+ * perhaps_metadata() stores a pointer to the filter's own copy, valid until the filter is freed or its
+ * metadata set, and its length; NULL and 0 when there is none. perhaps_set_metadata() replaces it.
+ * Return 0, PERHAPS_E_ARGUMENT; setting also PERHAPS_E_LIMIT (more than PERHAPS_METADATA_MAX),
+ * PERHAPS_E_MEMORY, PERHAPS_E_READ_ONLY. */
+#define PERHAPS_METADATA_MAX 65536
+PERHAPS_API int perhaps_metadata(const perhaps_filter *filter, const void **metadata, size_t *length);
+PERHAPS_API int perhaps_set_metadata(perhaps_filter *filter, const void *metadata, size_t length);
+
+/* ---------------------------------------------------------------- bytes and files */
+
+/* Writes a filter in the format of docs/format.md: the same bytes on every machine, fit for a file, a
+ * database value or a message. *written becomes their number, perhaps_statistics.encoded_bytes.
+ *
+ * Returns 0; PERHAPS_E_SPACE when `capacity` is less than that (the error's `limit` says what is needed;
+ * `value` what was given); PERHAPS_E_ARGUMENT. O(m). */
+PERHAPS_API int perhaps_encode(const perhaps_filter *filter, void *buffer, size_t capacity, size_t *written,
+                               perhaps_error *error);
+
+/* Bits of perhaps_load_options.flags. */
+enum perhaps_load_flag {
+    PERHAPS_OPEN_COPY = 1 /* perhaps_open(): read the file into memory of its own instead of mapping it. The
+                             filter can then be changed (in memory; save it to keep that), and nobody who
+                             truncates the file meanwhile can harm the process */
+};
+
+/* How to load; NULL stands for all zero. */
+typedef struct perhaps_load_options {
+    size_t size;                        /* sizeof(perhaps_load_options) */
+    uint32_t flags;                     /* enum perhaps_load_flag */
+    uint32_t reserved;                  /* 0 */
+    const perhaps_allocator *allocator; /* NULL: the C library's */
+} perhaps_load_options;
+
+/* Makes a filter of its own from encoded bytes, which are not needed afterwards. Any bytes are safe: every
+ * field, range and checksum is validated before anything is believed, and nothing larger than `length`
+ * justifies is allocated. The bytes must be exactly one filter. A filter whose probe fingerprint this build
+ * does not reproduce is refused: its answers could be wrong.
+ *
+ * Returns 0; PERHAPS_E_NOT_A_FILTER (other magic, or too short to have one), PERHAPS_E_VERSION (a newer
+ * format, or a section that must be understood and is not), PERHAPS_E_DAMAGED (a checksum, a length, a field
+ * out of range; the text says where), PERHAPS_E_PROBE, PERHAPS_E_MEMORY, PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION.
+ * O(length). */
+PERHAPS_API int perhaps_decode(const void *bytes, size_t length, const perhaps_load_options *options,
+                               perhaps_filter **filter, perhaps_error *error);
+
+/* Opens a file as a filter. By default the file is mapped and the filter is read-only: it takes no memory of
+ * its own, and processes that open one file share it. Everything is verified before the call returns, as in
+ * perhaps_decode(). Files are replaced, not changed in place, by perhaps_save(), so an open filter stays
+ * what it was; whoever *truncates* a mapped file kills the processes that map it: use PERHAPS_OPEN_COPY for
+ * files that others may write in place.
+ *
+ * Returns 0, an error of perhaps_decode(), or PERHAPS_E_IO with system_error set (PERHAPS_E_NOT_A_FILTER for
+ * a directory or a device). */
+PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *options, perhaps_filter **filter,
+                             perhaps_error *error);
+
+/* Saves a filter to a file, atomically and durably: a temporary file beside it is written, flushed to the
+ * disk, renamed over `path`, and the directory flushed. A reader sees the old file or the new one; a crash
+ * leaves one of them whole; on error the temporary file is removed and `path` is untouched. An existing
+ * file's permissions are kept, a new file gets 0666 less the umask. A symbolic link is followed: its target
+ * is replaced.
+ *
+ * Returns 0, PERHAPS_E_IO with system_error set, PERHAPS_E_MEMORY, PERHAPS_E_ARGUMENT. One PERHAPS_E_IO comes after
+ * the replacement: when the directory cannot be flushed the new file is in place, and the text says that it is not yet
+ * safe from a power failure. */
+PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, perhaps_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

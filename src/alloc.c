@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "alloc.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+// Kernels that overcommit hand out more than the machine has and kill the process when it is touched;
+// refusing at the call what can never fit turns that into an error the caller can handle.
+static bool exceeds_machine(size_t bytes)
+{
+    const size_t worth_asking = (size_t)64 << 20;
+    if (bytes < worth_asking) {
+        return false;
+    }
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page_size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_size > 0 && bytes / (size_t)page_size > (size_t)pages;
+}
+
+static void *default_allocate(void *context, size_t bytes, size_t alignment)
+{
+    (void)context;
+    void *memory = NULL;
+    if (exceeds_machine(bytes) || posix_memalign(&memory, alignment, bytes) != 0) {
+        return NULL;
+    }
+    return memory;
+}
+
+static void default_release(void *context, void *memory, size_t bytes, size_t alignment)
+{
+    (void)context;
+    (void)bytes;
+    (void)alignment;
+    free(memory);
+}
+
+const perhaps_allocator perhaps__default_allocator = {NULL, default_allocate, default_release};
+
+bool perhaps__take_allocator(perhaps_allocator *allocator, const perhaps_allocator *given)
+{
+    if (given == NULL) {
+        *allocator = perhaps__default_allocator;
+        return true;
+    }
+    if (given->allocate == NULL || given->release == NULL) {
+        return false;
+    }
+    *allocator = *given;
+    return true;
+}
+
+static size_t at_least_one(uint64_t bytes)
+{
+    return bytes > 0 ? (size_t)bytes : 1;
+}
+
+void *perhaps__allocate(const perhaps_allocator *allocator, uint64_t bytes)
+{
+    if (bytes > SIZE_MAX / 2) {
+        return NULL;
+    }
+    size_t size = at_least_one(bytes);
+    void *memory = allocator->allocate(allocator->context, size, PERHAPS_LINE);
+    if (memory != NULL) {
+        memset(memory, 0, size);
+    }
+    return memory;
+}
+
+void perhaps__release(const perhaps_allocator *allocator, void *memory, uint64_t bytes)
+{
+    if (memory != NULL) {
+        allocator->release(allocator->context, memory, at_least_one(bytes), PERHAPS_LINE);
+    }
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+// Bytes become a filter, if every one of them holds up. The order of the checks is that of docs/format.md.
+#include "format.h"
+
+#include "hash.h"
+#include "kinds.h"
+
+// The state of one decoding.
+struct decoder {
+    const struct perhaps__source *source;
+    const perhaps_allocator *allocator;
+    perhaps_error *error;
+    struct perhaps__fixed_fields fixed;
+    struct perhaps__layer_fields layer;
+    uint8_t *header; // a private copy, so that nobody changes it between check and use
+    const uint8_t *metadata;
+    uint64_t metadata_size;
+    perhaps_filter *filter;
+};
+
+#define FAIL(decoder, failure_code, ...)                                                                               \
+    perhaps__fail((decoder)->error,                                                                                    \
+                  (struct perhaps__failure){.code = (failure_code), .subject = (decoder)->source->subject},            \
+                  __VA_ARGS__)
+
+static int fail_damaged(const struct decoder *decoder, const char *field)
+{
+    return FAIL(decoder, PERHAPS_E_DAMAGED,
+                "the header's %s is not one that this format has; rebuild the filter or restore the file", field);
+}
+
+static int fail_memory(const struct decoder *decoder)
+{
+    return FAIL(decoder, PERHAPS_E_MEMORY, "not enough memory to load the filter");
+}
+
+static int read_at(const struct decoder *decoder, uint64_t offset, void *bytes, size_t size)
+{
+    const struct perhaps__source *source = decoder->source;
+    return source->read(source->context, offset, bytes, size, decoder->error);
+}
+
+static int fail_cut(const struct decoder *decoder, uint64_t needed)
+{
+    return FAIL(decoder, PERHAPS_E_DAMAGED,
+                "the file has %llu bytes, its header asks for %llu: it was cut or is damaged; restore it",
+                (unsigned long long)decoder->source->length, (unsigned long long)needed);
+}
+
+// Reads the fixed part: enough to know the header's size.
+static int read_fixed(struct decoder *decoder)
+{
+    uint8_t bytes[PERHAPS_FIXED_SIZE] = {0};
+    uint64_t length = decoder->source->length;
+    if (length == 0) {
+        return FAIL(decoder, PERHAPS_E_NOT_A_FILTER, "is empty, not a perhaps filter");
+    }
+    int status = read_at(decoder, 0, bytes, (size_t)perhaps__min(length, sizeof bytes));
+    if (status < 0) {
+        return status;
+    }
+    perhaps__fixed_load(&decoder->fixed, bytes);
+    if (decoder->fixed.magic != PERHAPS_MAGIC) {
+        return FAIL(decoder, PERHAPS_E_NOT_A_FILTER, "is not a perhaps filter: it begins with other bytes");
+    }
+    return length < sizeof bytes ? fail_cut(decoder, sizeof bytes) : PERHAPS_OK;
+}
+
+static int read_header(struct decoder *decoder)
+{
+    uint64_t size = decoder->fixed.header_size;
+    if (size % PERHAPS_LINE != 0 || size < PERHAPS_FIXED_SIZE + PERHAPS_LINE) {
+        return fail_damaged(decoder, "size");
+    }
+    if (size > decoder->source->length) {
+        return fail_cut(decoder, size);
+    }
+    decoder->header = perhaps__allocate(decoder->allocator, size);
+    if (decoder->header == NULL) {
+        return fail_memory(decoder);
+    }
+    int status = read_at(decoder, 0, decoder->header, (size_t)size);
+    if (status < 0) {
+        return status;
+    }
+    if (perhaps__checksum(decoder->header, (size_t)size - 8) != perhaps__load_little(decoder->header + size - 8, 8)) {
+        return FAIL(decoder, PERHAPS_E_DAMAGED,
+                    "the header is damaged (bytes 0 to %llu); rebuild the filter or restore the file",
+                    (unsigned long long)size - 1);
+    }
+    perhaps__fixed_load(&decoder->fixed, decoder->header);
+    // Again from the copy: the file may have changed between the two reads.
+    return decoder->fixed.header_size == size && decoder->fixed.magic == PERHAPS_MAGIC ? PERHAPS_OK
+                                                                                       : fail_damaged(decoder, "size");
+}
+
+static int check_version(const struct decoder *decoder)
+{
+    if (decoder->fixed.version > PERHAPS_FORMAT_VERSION) {
+        return FAIL(decoder, PERHAPS_E_VERSION,
+                    "is a filter in format version %u; this release (%s) reads versions up to %u; take a newer one",
+                    (unsigned)decoder->fixed.version, perhaps_version(), (unsigned)PERHAPS_FORMAT_VERSION);
+    }
+    return PERHAPS_OK;
+}
+
+// A rate that perhaps_create() could have been given.
+static bool is_rate(uint64_t bits)
+{
+    double rate = perhaps__double_of(bits);
+    return rate > 0.0 && rate < 1.0;
+}
+
+static int check_fixed(const struct decoder *decoder)
+{
+    const struct perhaps__fixed_fields *fixed = &decoder->fixed;
+    const struct {
+        bool holds;
+        const char *field;
+    } checks[] = {
+        {fixed->fixed_size == PERHAPS_FIXED_SIZE, "fixed size"},
+        {fixed->payload_size % PERHAPS_LINE == 0 && fixed->payload_size > 0, "payload size"},
+        {fixed->section_size % 8 == 0, "section size"},
+        {fixed->chunk_shift == PERHAPS_CHUNK_SHIFT, "chunk size"},
+        {perhaps__kind((uint32_t)fixed->kind) != NULL, "kind"},
+        {fixed->hash_source == PERHAPS_HASH_XXH3 || fixed->hash_source == PERHAPS_HASH_CALLER, "hash source"},
+        {fixed->capacity > 0, "capacity"},
+        {is_rate(fixed->fpr), "false-positive rate"},
+        {(fixed->flags & ~(uint64_t)PERHAPS_FLAG_ADDS_SUMMED) == 0, "flags"},
+        {fixed->layers == 1, "number of layers"},
+        {(fixed->reserved1 | fixed->reserved2 | fixed->reserved3) == 0, "reserved part"},
+    };
+    for (size_t i = 0; i < PERHAPS_COUNT(checks); i++) {
+        if (!checks[i].holds) {
+            return fail_damaged(decoder, checks[i].field);
+        }
+    }
+    return PERHAPS_OK;
+}
+
+// The parts must fill header and file exactly.
+static int check_extent(const struct decoder *decoder)
+{
+    const struct perhaps__fixed_fields *fixed = &decoder->fixed;
+    uint64_t payload = decoder->source->length - fixed->header_size; // not negative: read_header()
+    if (fixed->payload_size > payload) {
+        uint64_t needed;
+        return fail_cut(decoder,
+                        __builtin_add_overflow(fixed->payload_size, fixed->header_size, &needed) ? UINT64_MAX : needed);
+    }
+    if (fixed->payload_size < payload) {
+        return FAIL(decoder, PERHAPS_E_DAMAGED, "%llu bytes follow the end of the filter; restore the file",
+                    (unsigned long long)(payload - fixed->payload_size));
+    }
+    if (fixed->chunks != perhaps__chunks(fixed->payload_size)) {
+        return fail_damaged(decoder, "number of chunks");
+    }
+    uint64_t table = fixed->chunks * 8; // payload_size is at most the length, so this is small
+    uint64_t room = fixed->header_size - PERHAPS_FIXED_SIZE - 8;
+    if (fixed->section_size > room || table > room - fixed->section_size ||
+        room - fixed->section_size - table >= PERHAPS_LINE) {
+        return fail_damaged(decoder, "section size");
+    }
+    return PERHAPS_OK;
+}
+
+static bool all_zero(const uint8_t *from, const uint8_t *end)
+{
+    while (from < end && *from == 0) {
+        from++;
+    }
+    return from >= end;
+}
+
+static int take_section(struct decoder *decoder, uint64_t type, uint64_t flags, const uint8_t *data, uint64_t size)
+{
+    if (type == PERHAPS_SECTION_LAYERS) {
+        if (size != PERHAPS_LAYER_SIZE || flags != PERHAPS_MUST_UNDERSTAND) {
+            return fail_damaged(decoder, "layer section");
+        }
+        perhaps__layer_load(&decoder->layer, data);
+        return PERHAPS_OK;
+    }
+    if (type == PERHAPS_SECTION_METADATA) {
+        if (size == 0 || size > PERHAPS_METADATA_MAX || flags != 0) {
+            return fail_damaged(decoder, "metadata section");
+        }
+        decoder->metadata = data;
+        decoder->metadata_size = size;
+        return PERHAPS_OK;
+    }
+    if (flags == PERHAPS_MUST_UNDERSTAND) {
+        return FAIL(decoder, PERHAPS_E_VERSION,
+                    "has a section of type %llu, which this release (%s) does not know and must; take a newer one",
+                    (unsigned long long)type, perhaps_version());
+    }
+    return flags == 0 ? PERHAPS_OK : fail_damaged(decoder, "section");
+}
+
+static int read_sections(struct decoder *decoder)
+{
+    const uint8_t *at = decoder->header + PERHAPS_FIXED_SIZE;
+    const uint8_t *end = at + decoder->fixed.section_size;
+    uint64_t previous_type = 0;
+    for (uint64_t i = 0; i < decoder->fixed.sections; i++) {
+        uint64_t room = (uint64_t)(end - at);
+        if (room < PERHAPS_SECTION_HEAD) {
+            return fail_damaged(decoder, "number of sections");
+        }
+        uint64_t type = perhaps__load_little(at, 4);
+        uint64_t size = perhaps__load_little(at + 8, 8);
+        uint64_t padded_size;
+        if (type <= previous_type || !perhaps__round_up(size, 8, &padded_size) ||
+            padded_size > room - PERHAPS_SECTION_HEAD) {
+            return fail_damaged(decoder, "section");
+        }
+        const uint8_t *data = at + PERHAPS_SECTION_HEAD;
+        int status = take_section(decoder, type, perhaps__load_little(at + 4, 4), data, size);
+        if (status < 0) {
+            return status;
+        }
+        at = data + padded_size;
+        if (!all_zero(data + size, at)) {
+            return fail_damaged(decoder, "section");
+        }
+        previous_type = type;
+    }
+    const uint8_t *table_end = end + decoder->fixed.chunks * 8;
+    const uint8_t *padding_end = decoder->header + decoder->fixed.header_size - 8;
+    return at == end && all_zero(table_end, padding_end) ? PERHAPS_OK : fail_damaged(decoder, "section size");
+}
+
+static int check_layer(const struct decoder *decoder)
+{
+    const struct perhaps__layer_fields *layer = &decoder->layer;
+    const struct {
+        bool holds;
+        const char *field;
+    } checks[] = {
+        {layer->bits > 0, "layer section"}, // also when there was none
+        {layer->bits % PERHAPS_UNIT_BITS == 0 && layer->bits <= PERHAPS_MAX_BITS, "number of bits"},
+        {layer->payload_offset == 0, "payload offset"},
+        {layer->payload_size == layer->bits / 8 && layer->payload_size == decoder->fixed.payload_size, "layer size"},
+        {layer->positions > 0 && layer->positions <= PERHAPS_MAX_POSITIONS, "number of positions"},
+        {layer->capacity > 0, "layer capacity"},
+        {is_rate(layer->fpr), "layer rate"},
+        {layer->set_bits <= layer->bits, "number of set bits"},
+        {layer->reserved == 0, "reserved part"},
+    };
+    for (size_t i = 0; i < PERHAPS_COUNT(checks); i++) {
+        if (!checks[i].holds) {
+            return fail_damaged(decoder, checks[i].field);
+        }
+    }
+    return PERHAPS_OK;
+}
+
+static int make_filter(struct decoder *decoder)
+{
+    const struct perhaps__fixed_fields *fixed = &decoder->fixed;
+    const struct perhaps__layer_fields *layer = &decoder->layer;
+    struct perhaps__plan plan = {
+        .kind = (uint32_t)fixed->kind,
+        .hash_source = (uint32_t)fixed->hash_source,
+        .seed = fixed->seed,
+        .size = {.capacity = layer->capacity,
+                 .fpr = perhaps__double_of(layer->fpr),
+                 .bits = layer->bits,
+                 .positions = (uint32_t)layer->positions},
+    };
+    perhaps_filter *filter = perhaps__filter_new(decoder->allocator, &plan);
+    if (filter == NULL) {
+        return fail_memory(decoder);
+    }
+    decoder->filter = filter;
+    filter->capacity = fixed->capacity;
+    filter->fpr = perhaps__double_of(fixed->fpr);
+    filter->adds_exact = (fixed->flags & PERHAPS_FLAG_ADDS_SUMMED) == 0;
+    filter->layer.adds = layer->adds;
+    filter->layer.kernel.bloom.set_bits = layer->set_bits;
+    if (decoder->metadata_size > 0) {
+        int status = perhaps_set_metadata(filter, decoder->metadata, (size_t)decoder->metadata_size);
+        return status == PERHAPS_E_MEMORY ? fail_memory(decoder) : status;
+    }
+    return PERHAPS_OK;
+}
+
+// Checked before the payload is read: a build that hashes differently need not look at it.
+static int check_probe(const struct decoder *decoder)
+{
+    if (perhaps__filter_probe(decoder->filter) != decoder->fixed.probe) {
+        return FAIL(decoder, PERHAPS_E_PROBE,
+                    "this build hashes or places keys differently from the one that wrote the filter, so its answers "
+                    "would be wrong; rebuild the filter, or the library against another xxHash");
+    }
+    return PERHAPS_OK;
+}
+
+static int check_chunks(const struct decoder *decoder)
+{
+    const struct perhaps__fixed_fields *fixed = &decoder->fixed;
+    const uint8_t *table = decoder->header + PERHAPS_FIXED_SIZE + fixed->section_size;
+    for (uint64_t i = 0; i < fixed->chunks; i++) {
+        uint64_t offset = i << PERHAPS_CHUNK_SHIFT;
+        size_t size = (size_t)perhaps__min(PERHAPS_CHUNK, fixed->payload_size - offset);
+        if (perhaps__checksum(decoder->filter->layer.payload + offset, size) !=
+            perhaps__load_little(table + 8 * i, 8)) {
+            unsigned long long first = fixed->header_size + offset;
+            return FAIL(decoder, PERHAPS_E_DAMAGED,
+                        "chunk %llu of %llu is damaged (bytes %llu to %llu); rebuild the filter or restore the file",
+                        (unsigned long long)i + 1, (unsigned long long)fixed->chunks, first, first + size - 1);
+        }
+    }
+    return PERHAPS_OK;
+}
+
+static int read_payload(const struct decoder *decoder)
+{
+    perhaps_filter *filter = decoder->filter;
+    const struct perhaps__fixed_fields *fixed = &decoder->fixed;
+    if (decoder->source->mapping != NULL) {
+        // Only read through this pointer: the filter is marked read-only.
+        perhaps__filter_attach(filter, (uint8_t *)(uintptr_t)decoder->source->mapping + fixed->header_size);
+        return PERHAPS_OK;
+    }
+    if (!perhaps__filter_allocate(filter)) {
+        return fail_memory(decoder);
+    }
+    return read_at(decoder, fixed->header_size, filter->layer.payload, (size_t)fixed->payload_size);
+}
+
+static int check_counts(const struct decoder *decoder)
+{
+    return perhaps__layer_is_consistent(&decoder->filter->layer)
+               ? PERHAPS_OK
+               : FAIL(decoder, PERHAPS_E_DAMAGED,
+                      "the number of set bits is not the one recorded; rebuild the filter or restore the file");
+}
+
+// The first failing step's code, or 0 when none fails.
+static int run_steps(struct decoder *decoder)
+{
+    int status = read_fixed(decoder);
+    status = status < 0 ? status : read_header(decoder);
+    status = status < 0 ? status : check_version(decoder);
+    status = status < 0 ? status : check_fixed(decoder);
+    status = status < 0 ? status : check_extent(decoder);
+    status = status < 0 ? status : read_sections(decoder);
+    status = status < 0 ? status : check_layer(decoder);
+    status = status < 0 ? status : make_filter(decoder);
+    status = status < 0 ? status : check_probe(decoder);
+    status = status < 0 ? status : read_payload(decoder);
+    status = status < 0 ? status : check_chunks(decoder);
+    return status < 0 ? status : check_counts(decoder);
+}
+
+int perhaps__decode(const struct perhaps__source *source, const perhaps_allocator *allocator, perhaps_filter **filter,
+                    perhaps_error *error)
+{
+    struct decoder decoder = {.source = source, .allocator = allocator, .error = error};
+    int status = run_steps(&decoder);
+    perhaps__release(allocator, decoder.header, decoder.fixed.header_size);
+    if (status < 0) {
+        if (decoder.filter != NULL && source->mapping != NULL) {
+            perhaps__filter_attach(decoder.filter, NULL); // the mapping is not the filter's to release
+        }
+        perhaps_free(decoder.filter);
+        return status;
+    }
+    *filter = decoder.filter;
+    return PERHAPS_OK;
+}
+
+int perhaps__take_load_options(const perhaps_load_options *given, uint32_t known_flags, perhaps_load_options *options,
+                               perhaps_allocator *allocator, perhaps_error *error)
+{
+    *options = (perhaps_load_options){.size = sizeof *options};
+    if (given != NULL && !perhaps__take_options(options, sizeof *options, given)) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "options"},
+                             "size is not set, or a field is used that this release does not know");
+    }
+    if ((options->flags & ~known_flags) != 0 || options->reserved != 0) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "flags"},
+                             "a flag is set that this call does not know");
+    }
+    if (!perhaps__take_allocator(allocator, options->allocator)) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "allocator"},
+                             "both allocate and release must be given");
+    }
+    return PERHAPS_OK;
+}
+
+static int read_memory(void *context, uint64_t offset, void *bytes, size_t size, perhaps_error *error)
+{
+    (void)error;
+    memcpy(bytes, (const uint8_t *)context + offset, size);
+    return PERHAPS_OK;
+}
+
+int perhaps_decode(const void *bytes, size_t length, const perhaps_load_options *given, perhaps_filter **filter,
+                   perhaps_error *error)
+{
+    if (filter == NULL || (bytes == NULL && length > 0)) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
+    }
+    perhaps_load_options options;
+    perhaps_allocator allocator;
+    int status = perhaps__take_load_options(given, PERHAPS_OPEN_COPY, &options, &allocator, error);
+    if (status < 0) {
+        return status;
+    }
+    struct perhaps__source source = {
+        .context = (void *)(uintptr_t)bytes, // read_memory() only reads
+        .read = read_memory,
+        .length = length,
+        .subject = NULL,
+    };
+    return perhaps__decode(&source, &allocator, filter, error);
+}

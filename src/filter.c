@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// The life of a filter and the verbs for one key.
+#include "filter.h"
+
+#include "hash.h"
+#include "place.h"
+
+perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const struct perhaps__plan *plan)
+{
+    perhaps_filter *filter = perhaps__allocate(allocator, sizeof *filter);
+    if (filter == NULL) {
+        return NULL;
+    }
+    filter->allocator = *allocator;
+    filter->kind = plan->kind;
+    filter->hash_source = plan->hash_source;
+    filter->seed = plan->seed;
+    filter->seed_key = perhaps__seed_key(plan->seed);
+    filter->capacity = plan->size.capacity;
+    filter->fpr = plan->size.fpr;
+    filter->adds_exact = true;
+    perhaps__layer_init(&filter->layer, plan->kind, &plan->size, NULL);
+    return filter;
+}
+
+void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload)
+{
+    filter->layer.payload = payload;
+    filter->layer.kernel.bloom.words = (uint64_t *)(void *)payload;
+}
+
+bool perhaps__filter_allocate(perhaps_filter *filter)
+{
+    uint8_t *payload = perhaps__allocate(&filter->allocator, filter->layer.payload_size);
+    if (payload == NULL) {
+        return false;
+    }
+    perhaps__filter_attach(filter, payload);
+    return true;
+}
+
+bool perhaps__filter_is_read_only(const perhaps_filter *filter)
+{
+    return filter->mapping != NULL;
+}
+
+void perhaps_free(perhaps_filter *filter)
+{
+    if (filter == NULL) {
+        return;
+    }
+    perhaps_allocator allocator = filter->allocator;
+    if (filter->mapping != NULL) {
+        filter->unmap(filter->mapping, filter->mapping_size);
+    } else {
+        perhaps__release(&allocator, filter->layer.payload, filter->layer.payload_size);
+    }
+    perhaps__release(&allocator, filter->metadata, filter->metadata_size);
+    perhaps__release(&allocator, filter, sizeof *filter);
+}
+
+int perhaps_clear(perhaps_filter *filter)
+{
+    if (filter == NULL) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    if (perhaps__filter_is_read_only(filter)) {
+        return PERHAPS_E_READ_ONLY;
+    }
+    perhaps__layer_clear(&filter->layer);
+    filter->adds_exact = true;
+    return PERHAPS_OK;
+}
+
+// 0, or why the byte-key calls cannot take this key.
+static int check_key(const perhaps_filter *filter, const void *key, size_t length)
+{
+    if (PERHAPS_UNLIKELY(filter == NULL || (key == NULL && length > 0))) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    return filter->hash_source == PERHAPS_HASH_CALLER ? PERHAPS_E_UNSUPPORTED : PERHAPS_OK;
+}
+
+int perhaps_hash(const perhaps_filter *filter, const void *key, size_t length, uint64_t *hash)
+{
+    int status = hash != NULL ? check_key(filter, key, length) : PERHAPS_E_ARGUMENT;
+    if (status == PERHAPS_OK) {
+        *hash = perhaps__hash(key, length, filter->seed);
+    }
+    return status;
+}
+
+int perhaps_add_hash(perhaps_filter *filter, uint64_t hash)
+{
+    if (PERHAPS_UNLIKELY(filter == NULL)) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    if (PERHAPS_UNLIKELY(perhaps__filter_is_read_only(filter))) {
+        return PERHAPS_E_READ_ONLY;
+    }
+    return perhaps__layer_add(&filter->layer, perhaps__place(hash, filter->seed_key));
+}
+
+int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash)
+{
+    if (PERHAPS_UNLIKELY(filter == NULL)) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    return perhaps__layer_might_contain(&filter->layer, perhaps__place(hash, filter->seed_key));
+}
+
+int perhaps_add(perhaps_filter *filter, const void *key, size_t length)
+{
+    int status = check_key(filter, key, length);
+    return status < 0 ? status : perhaps_add_hash(filter, perhaps__hash(key, length, filter->seed));
+}
+
+int perhaps_might_contain(const perhaps_filter *filter, const void *key, size_t length)
+{
+    int status = check_key(filter, key, length);
+    return status < 0 ? status : perhaps_might_contain_hash(filter, perhaps__hash(key, length, filter->seed));
+}
+
+int perhaps_metadata(const perhaps_filter *filter, const void **metadata, size_t *length)
+{
+    if (filter == NULL || metadata == NULL || length == NULL) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    *metadata = filter->metadata;
+    *length = filter->metadata_size;
+    return PERHAPS_OK;
+}
+
+int perhaps_set_metadata(perhaps_filter *filter, const void *metadata, size_t length)
+{
+    if (filter == NULL || (metadata == NULL && length > 0)) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    if (perhaps__filter_is_read_only(filter)) {
+        return PERHAPS_E_READ_ONLY;
+    }
+    if (length > PERHAPS_METADATA_MAX) {
+        return PERHAPS_E_LIMIT;
+    }
+    uint8_t *copy = length > 0 ? perhaps__allocate(&filter->allocator, length) : NULL;
+    if (length > 0 && copy == NULL) {
+        return PERHAPS_E_MEMORY;
+    }
+    if (length > 0) {
+        memcpy(copy, metadata, length);
+    }
+    perhaps__release(&filter->allocator, filter->metadata, filter->metadata_size);
+    filter->metadata = copy;
+    filter->metadata_size = length;
+    return PERHAPS_OK;
+}
+
+// Keys of every length class of XXH3 (0, 1-3, 4-8, 9-16, 17-128, 129-240, more), made of bytes that count up.
+// A CALLER filter has no hash of its own; the key's number stands for it, so that placing is still checked.
+uint64_t perhaps__filter_probe(const perhaps_filter *filter)
+{
+    static const size_t lengths[] = {0, 1, 3, 5, 8, 12, 16, 33, 128, 200, 240, 256, 600};
+    uint8_t bytes[600];
+    uint64_t placed[PERHAPS_COUNT(lengths)];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i % 251);
+    }
+    for (size_t i = 0; i < PERHAPS_COUNT(lengths); i++) {
+        uint64_t hash = filter->hash_source == PERHAPS_HASH_CALLER ? i : perhaps__hash(bytes, lengths[i], filter->seed);
+        placed[i] = perhaps__place(hash, filter->seed_key);
+    }
+    return perhaps__layer_probe(&filter->layer, placed, PERHAPS_COUNT(lengths));
+}

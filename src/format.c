@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// A filter becomes bytes.
+#include "format.h"
+
+#include "hash.h"
+
+#define STORE_FIELD(name, offset, width) perhaps__store_little(bytes + (offset), width, fields->name);
+#define LOAD_FIELD(name, offset, width) fields->name = perhaps__load_little(bytes + (offset), width);
+
+void perhaps__fixed_store(uint8_t *bytes, const struct perhaps__fixed_fields *fields)
+{
+    PERHAPS_FIXED_FIELDS(STORE_FIELD)
+}
+
+void perhaps__fixed_load(struct perhaps__fixed_fields *fields, const uint8_t *bytes)
+{
+    PERHAPS_FIXED_FIELDS(LOAD_FIELD)
+}
+
+void perhaps__layer_store(uint8_t *bytes, const struct perhaps__layer_fields *fields)
+{
+    PERHAPS_LAYER_FIELDS(STORE_FIELD)
+}
+
+void perhaps__layer_load(struct perhaps__layer_fields *fields, const uint8_t *bytes){PERHAPS_LAYER_FIELDS(LOAD_FIELD)}
+
+uint64_t perhaps__chunks(uint64_t payload_size)
+{
+    return (payload_size >> PERHAPS_CHUNK_SHIFT) + ((payload_size & (PERHAPS_CHUNK - 1)) != 0);
+}
+
+// Sizes here cannot overflow: metadata is limited and the payload exists.
+static uint64_t padded(uint64_t size, uint64_t unit)
+{
+    return (size + unit - 1) & ~(unit - 1);
+}
+
+static uint64_t section_size(uint64_t data_size)
+{
+    return PERHAPS_SECTION_HEAD + padded(data_size, 8);
+}
+
+static uint64_t sections_size(const perhaps_filter *filter)
+{
+    return section_size(PERHAPS_LAYER_SIZE) + (filter->metadata_size > 0 ? section_size(filter->metadata_size) : 0);
+}
+
+uint64_t perhaps__header_size(const perhaps_filter *filter)
+{
+    uint64_t table = perhaps__chunks(filter->layer.payload_size) * 8;
+    return padded(PERHAPS_FIXED_SIZE + sections_size(filter) + table + 8, PERHAPS_LINE);
+}
+
+static uint8_t *begin_section(uint8_t *at, uint32_t type, uint32_t flags, uint64_t size)
+{
+    perhaps__store_little(at, 4, type);
+    perhaps__store_little(at + 4, 4, flags);
+    perhaps__store_little(at + 8, 8, size);
+    return at + PERHAPS_SECTION_HEAD;
+}
+
+static void encode_layer(const struct perhaps__layer *layer, uint8_t *bytes)
+{
+    perhaps__layer_store(bytes, &(struct perhaps__layer_fields){
+                                    .payload_size = layer->payload_size,
+                                    .capacity = layer->capacity,
+                                    .fpr = perhaps__bits_of(layer->fpr),
+                                    .adds = layer->adds,
+                                    .bits = layer->kernel.bloom.bits,
+                                    .set_bits = layer->kernel.bloom.set_bits,
+                                    .positions = layer->kernel.bloom.positions,
+                                });
+}
+
+// Returns the end of the sections.
+static uint8_t *encode_sections(const perhaps_filter *filter, uint8_t *at)
+{
+    at = begin_section(at, PERHAPS_SECTION_LAYERS, PERHAPS_MUST_UNDERSTAND, PERHAPS_LAYER_SIZE);
+    encode_layer(&filter->layer, at);
+    at += PERHAPS_LAYER_SIZE;
+    if (filter->metadata_size > 0) {
+        at = begin_section(at, PERHAPS_SECTION_METADATA, 0, filter->metadata_size);
+        memcpy(at, filter->metadata, filter->metadata_size);
+        at += padded(filter->metadata_size, 8);
+    }
+    return at;
+}
+
+static void encode_table(const struct perhaps__layer *layer, uint8_t *at)
+{
+    for (uint64_t offset = 0; offset < layer->payload_size; offset += PERHAPS_CHUNK) {
+        size_t size = (size_t)perhaps__min(PERHAPS_CHUNK, layer->payload_size - offset);
+        perhaps__store_little(at, 8, perhaps__checksum(layer->payload + offset, size));
+        at += 8;
+    }
+}
+
+void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
+{
+    uint64_t size = perhaps__header_size(filter);
+    memset(header, 0, size);
+    perhaps__fixed_store(header, &(struct perhaps__fixed_fields){
+                                     .magic = PERHAPS_MAGIC,
+                                     .version = PERHAPS_FORMAT_VERSION,
+                                     .fixed_size = PERHAPS_FIXED_SIZE,
+                                     .header_size = size,
+                                     .payload_size = filter->layer.payload_size,
+                                     .section_size = sections_size(filter),
+                                     .sections = filter->metadata_size > 0 ? 2 : 1,
+                                     .chunk_shift = PERHAPS_CHUNK_SHIFT,
+                                     .chunks = perhaps__chunks(filter->layer.payload_size),
+                                     .kind = filter->kind,
+                                     .hash_source = filter->hash_source,
+                                     .seed = filter->seed,
+                                     .capacity = filter->capacity,
+                                     .fpr = perhaps__bits_of(filter->fpr),
+                                     .flags = filter->adds_exact ? 0 : PERHAPS_FLAG_ADDS_SUMMED,
+                                     .probe = perhaps__filter_probe(filter),
+                                     .layers = 1,
+                                 });
+    encode_table(&filter->layer, encode_sections(filter, header + PERHAPS_FIXED_SIZE));
+    perhaps__store_little(header + size - 8, 8, perhaps__checksum(header, size - 8));
+}
+
+int perhaps_encode(const perhaps_filter *filter, void *buffer, size_t capacity, size_t *written, perhaps_error *error)
+{
+    if (filter == NULL || written == NULL || (buffer == NULL && capacity > 0)) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
+    }
+    uint64_t header_size = perhaps__header_size(filter);
+    uint64_t needed = header_size + filter->layer.payload_size;
+    if (capacity < needed) {
+        struct perhaps__failure failure = {.code = PERHAPS_E_SPACE, .value = capacity, .limit = needed};
+        return perhaps__fail(error, failure, "the filter encodes to %llu bytes, the buffer has %llu",
+                             (unsigned long long)needed, (unsigned long long)capacity);
+    }
+    perhaps__encode_header(filter, buffer);
+    memcpy((uint8_t *)buffer + header_size, filter->layer.payload, filter->layer.payload_size);
+    *written = (size_t)needed;
+    return PERHAPS_OK;
+}

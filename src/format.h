@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Layer 4: the fields of docs/format.md, in one place for writing and reading. No I/O here.
+#ifndef PERHAPS_FORMAT_H
+#define PERHAPS_FORMAT_H
+
+#include "errors.h"
+#include "filter.h"
+
+#define PERHAPS_FIXED_SIZE 128
+#define PERHAPS_SECTION_HEAD 16
+#define PERHAPS_LAYER_SIZE 64
+#define PERHAPS_CHUNK_SHIFT 20
+#define PERHAPS_CHUNK (UINT64_C(1) << PERHAPS_CHUNK_SHIFT)
+#define PERHAPS_MAGIC UINT64_C(0x73706168726570b6)
+
+#define PERHAPS_FLAG_ADDS_SUMMED 1U
+
+enum perhaps__section_type { PERHAPS_SECTION_LAYERS = 1, PERHAPS_SECTION_METADATA = 2 };
+#define PERHAPS_MUST_UNDERSTAND 1U
+
+// X(name, offset, width)
+#define PERHAPS_FIXED_FIELDS(X)                                                                                        \
+    X(magic, 0, 8)                                                                                                     \
+    X(version, 8, 4)                                                                                                   \
+    X(fixed_size, 12, 4)                                                                                               \
+    X(header_size, 16, 8)                                                                                              \
+    X(payload_size, 24, 8)                                                                                             \
+    X(section_size, 32, 8)                                                                                             \
+    X(sections, 40, 4)                                                                                                 \
+    X(chunk_shift, 44, 4)                                                                                              \
+    X(chunks, 48, 8)                                                                                                   \
+    X(kind, 56, 4)                                                                                                     \
+    X(hash_source, 60, 4)                                                                                              \
+    X(seed, 64, 8)                                                                                                     \
+    X(capacity, 72, 8)                                                                                                 \
+    X(fpr, 80, 8)                                                                                                      \
+    X(flags, 88, 8)                                                                                                    \
+    X(probe, 96, 8)                                                                                                    \
+    X(layers, 104, 4)                                                                                                  \
+    X(reserved1, 108, 4)                                                                                               \
+    X(reserved2, 112, 8)                                                                                               \
+    X(reserved3, 120, 8)
+
+#define PERHAPS_LAYER_FIELDS(X)                                                                                        \
+    X(payload_offset, 0, 8)                                                                                            \
+    X(payload_size, 8, 8)                                                                                              \
+    X(capacity, 16, 8)                                                                                                 \
+    X(fpr, 24, 8)                                                                                                      \
+    X(adds, 32, 8)                                                                                                     \
+    X(bits, 40, 8)                                                                                                     \
+    X(set_bits, 48, 8)                                                                                                 \
+    X(positions, 56, 4)                                                                                                \
+    X(reserved, 60, 4)
+
+#define PERHAPS_FIELD_MEMBER(name, offset, width) uint64_t name;
+struct perhaps__fixed_fields {
+    PERHAPS_FIXED_FIELDS(PERHAPS_FIELD_MEMBER)
+};
+struct perhaps__layer_fields {
+    PERHAPS_LAYER_FIELDS(PERHAPS_FIELD_MEMBER)
+};
+#undef PERHAPS_FIELD_MEMBER
+
+void perhaps__fixed_store(uint8_t *bytes, const struct perhaps__fixed_fields *fields);
+void perhaps__fixed_load(struct perhaps__fixed_fields *fields, const uint8_t *bytes);
+void perhaps__layer_store(uint8_t *bytes, const struct perhaps__layer_fields *fields);
+void perhaps__layer_load(struct perhaps__layer_fields *fields, const uint8_t *bytes);
+
+// Chunks of a payload of this size.
+uint64_t perhaps__chunks(uint64_t payload_size);
+
+// The bytes that a filter's header takes: everything before its payload.
+uint64_t perhaps__header_size(const perhaps_filter *filter);
+
+// Writes the header into `header`, of exactly perhaps__header_size() bytes.
+void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header);
+
+// Where encoded bytes come from: fills `bytes` with `size` bytes from `offset` on; 0, or a code with *error filled in.
+// Never asked for bytes beyond the length given to perhaps__decode().
+struct perhaps__source {
+    void *context;
+    int (*read)(void *context, uint64_t offset, void *bytes, size_t size, perhaps_error *error);
+    uint64_t length;
+    const char *subject;    // for messages, or NULL
+    const uint8_t *mapping; // all bytes at their final place: the payload is used there, not copied. Or NULL
+};
+
+// Validates everything and makes a filter. With a mapping its payload is the mapping's; filter->mapping is then for the
+// caller to set.
+int perhaps__decode(const struct perhaps__source *source, const perhaps_allocator *allocator, perhaps_filter **filter,
+                    perhaps_error *error);
+
+// Takes over and checks load options; NULL stands for all zero.
+int perhaps__take_load_options(const perhaps_load_options *given, uint32_t known_flags, perhaps_load_options *options,
+                               perhaps_allocator *allocator, perhaps_error *error);
+
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Layer 1: from a key's bytes to 64 bits, and the checksum of the format. The only user of xxHash, which is
+// inlined in hash.c, so that the library has no run-time dependency. XXH3's output is frozen since 0.8.0 and
+// is the same on machines of either byte order.
+#ifndef PERHAPS_HASH_H
+#define PERHAPS_HASH_H
+
+#include "base.h"
+
+// XXH3-64 of a key under a filter's seed.
+uint64_t perhaps__hash(const void *key, size_t length, uint64_t seed);
+
+// The keys of one batch, in either of the shapes of the _many calls.
+struct perhaps__keys {
+    const uint8_t *data;         // with offsets, or NULL
+    const uint64_t *offsets;     // one more than there are keys
+    const void *const *pointers; // otherwise pointers and lengths
+    const size_t *lengths;
+};
+
+// Whether key i is one: offsets run forwards, and only the empty key may be NULL.
+bool perhaps__key_is_valid(const struct perhaps__keys *keys, size_t i);
+
+// Hashes keys first to first + count - 1, all of them valid, into hashes[0] to hashes[count - 1].
+void perhaps__hash_keys(const struct perhaps__keys *keys, size_t first, size_t count, uint64_t seed, uint64_t *hashes);
+
+// XXH3-64 with seed 0: detects damage, not forgery.
+uint64_t perhaps__checksum(const void *bytes, size_t length);
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "errors.h"
+#include "filter.h"
+#include "kinds.h"
+
+static int fail_mismatch(perhaps_error *error, const char *what, uint64_t into, uint64_t from)
+{
+    struct perhaps__failure failure = {.code = PERHAPS_E_MISMATCH, .subject = what, .value = from, .limit = into};
+    return perhaps__fail(error, failure, "the filters cannot be merged: their %s differs, %llu and %llu", what,
+                         (unsigned long long)into, (unsigned long long)from);
+}
+
+static int check_equal(const perhaps_filter *into, const perhaps_filter *from, perhaps_error *error)
+{
+    const struct perhaps__bloom *a = &into->layer.kernel.bloom;
+    const struct perhaps__bloom *b = &from->layer.kernel.bloom;
+    const struct {
+        const char *what;
+        uint64_t into;
+        uint64_t from;
+    } checks[] = {
+        {"kind", into->kind, from->kind},
+        {"hash source", into->hash_source, from->hash_source},
+        {"seed", into->seed, from->seed},
+        {"size in bits", a->bits, b->bits},
+        {"number of positions", a->positions, b->positions},
+    };
+    for (size_t i = 0; i < PERHAPS_COUNT(checks); i++) {
+        if (checks[i].into != checks[i].from) {
+            return fail_mismatch(error, checks[i].what, checks[i].into, checks[i].from);
+        }
+    }
+    return PERHAPS_OK;
+}
+
+int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error *error)
+{
+    if (into == NULL || from == NULL) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
+    }
+    if (perhaps__filter_is_read_only(into)) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_READ_ONLY}, NULL);
+    }
+    int status = into != from ? check_equal(into, from, error) : PERHAPS_OK;
+    if (status < 0 || into == from || from->layer.adds == 0) {
+        return status; // merging nothing leaves the count exact
+    }
+    into->adds_exact = from->adds_exact && into->layer.adds == 0;
+    perhaps__layer_merge(&into->layer, &from->layer);
+    return PERHAPS_OK;
+}
