@@ -113,7 +113,7 @@ int perhaps_size_for(const perhaps_options *given, perhaps_sizing *sizing, perha
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
     perhaps_options options;
-    struct perhaps__size size;
+    struct perhaps__size size = {0};
     int status = take_options(given, &options, error);
     if (status == PERHAPS_OK) {
         status = resolve(&options, &size, error);
@@ -150,7 +150,7 @@ int perhaps_create(const perhaps_options *given, perhaps_filter **out, perhaps_e
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
     perhaps_options options;
-    struct perhaps__plan plan;
+    struct perhaps__plan plan = {0};
     int status = take_options(given, &options, error);
     if (status == PERHAPS_OK) {
         status = resolve(&options, &plan.size, error);

@@ -129,7 +129,7 @@ int perhaps_encode(const perhaps_filter *filter, void *buffer, size_t capacity, 
     }
     uint64_t header_size = perhaps__header_size(filter);
     uint64_t needed = header_size + filter->layer.payload_size;
-    if (capacity < needed) {
+    if (capacity < needed || buffer == NULL) {
         struct perhaps__failure failure = {.code = PERHAPS_E_SPACE, .value = capacity, .limit = needed};
         return perhaps__fail(error, failure, "the filter encodes to %llu bytes, the buffer has %llu",
                              (unsigned long long)needed, (unsigned long long)capacity);

@@ -72,7 +72,7 @@ static double second_order_fpr(double throws, double bits, uint32_t k)
 
 double perhaps__bloom_expected_fpr(uint64_t capacity, uint64_t bits, uint32_t positions)
 {
-    if (capacity <= EXACT_THROWS / positions) {
+    if (capacity <= EXACT_THROWS && capacity * positions <= EXACT_THROWS) {
         return exact_fpr(capacity * positions, bits, positions);
     }
     return second_order_fpr((double)capacity * positions, (double)bits, positions);
