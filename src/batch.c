@@ -6,8 +6,8 @@
 #include "hash.h"
 #include "place.h"
 
-// Keys of one block. 256 hashes are 2 KiB: they stay in the first-level cache beside the keys.
-#define BLOCK 256
+// The most keys of one block.
+#define BLOCK PERHAPS_BLOCK_MAX
 
 // One batch: where its hashes come from, and where its results go.
 struct batch {
@@ -42,16 +42,29 @@ static void place_block(const struct batch *batch, size_t first, size_t count, u
     }
 }
 
-static void run_block(const struct batch *batch, size_t first, size_t count)
+static void run_block(const struct batch *batch, size_t first, const uint64_t *placed, const uint64_t *ahead,
+                      size_t count)
 {
-    uint64_t placed[BLOCK];
-    place_block(batch, first, count, placed);
     uint8_t *out = batch->out != NULL ? batch->out + first : NULL;
     if (batch->changed != NULL) {
-        perhaps__layer_add_many(&batch->changed->layer, placed, count, out);
+        perhaps__layer_add_many(&batch->changed->layer, placed, ahead, count, out);
     } else {
-        perhaps__layer_might_contain_many(&batch->filter->layer, placed, count, out);
+        perhaps__layer_might_contain_many(&batch->filter->layer, placed, ahead, count, out);
     }
+}
+
+// Two blocks are in flight: while one is probed, the memory of the next is fetched.
+struct blocks {
+    uint64_t placed[2][BLOCK];
+    size_t counts[2];
+};
+
+// Fills one of the two with the keys from `first` on, up to one that is none.
+static void place_next(const struct batch *batch, size_t first, struct blocks *blocks, size_t which)
+{
+    size_t count = (size_t)perhaps__min(batch->count - first, perhaps__layer_block(&batch->filter->layer));
+    blocks->counts[which] = batch->keys != NULL ? valid_keys(batch->keys, first, count) : count;
+    place_block(batch, first, blocks->counts[which], blocks->placed[which]);
 }
 
 // 0, or why the batch cannot begin.
@@ -73,21 +86,38 @@ static int check_batch(const struct batch *batch)
     return batch->count == 0 || (has_keys && has_out) ? PERHAPS_OK : PERHAPS_E_ARGUMENT;
 }
 
+// Handles keys until the end or one that is none, and returns how many.
+static size_t run_blocks(const struct batch *batch)
+{
+    struct blocks blocks; // not zeroed: 16 KiB
+    size_t handled = 0;
+    size_t which = 0;
+    place_next(batch, 0, &blocks, which);
+    while (blocks.counts[which] > 0) {
+        size_t count = blocks.counts[which];
+        const uint64_t *placed = blocks.placed[which];
+        size_t next = which ^ 1;
+        blocks.counts[next] = 0;
+        if (count == perhaps__layer_block(&batch->filter->layer) && handled + count < batch->count) {
+            place_next(batch, handled + count, &blocks, next);
+        }
+        size_t ahead = batch->filter->fits_cache ? 0 : blocks.counts[next];
+        run_block(batch, handled, placed, blocks.placed[next], ahead);
+        run_block(batch, handled + ahead, placed + ahead, NULL, count - ahead);
+        handled += count;
+        which = next;
+    }
+    return handled;
+}
+
 static int run(const struct batch *batch, size_t *done)
 {
-    size_t handled = 0;
     int status = check_batch(batch);
-    while (status == PERHAPS_OK && handled < batch->count) {
-        size_t count = (size_t)perhaps__min(batch->count - handled, BLOCK);
-        size_t valid = batch->keys != NULL ? valid_keys(batch->keys, handled, count) : count;
-        run_block(batch, handled, valid);
-        handled += valid;
-        status = valid < count ? PERHAPS_E_ARGUMENT : PERHAPS_OK;
-    }
+    size_t handled = status == PERHAPS_OK && batch->count > 0 ? run_blocks(batch) : 0;
     if (done != NULL) {
         *done = handled;
     }
-    return status;
+    return status == PERHAPS_OK && handled < batch->count ? PERHAPS_E_ARGUMENT : status;
 }
 
 static int add_keys(perhaps_filter *filter, const struct perhaps__keys *keys, size_t count, uint8_t *out, size_t *done)

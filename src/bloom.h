@@ -20,24 +20,24 @@ bool perhaps__bloom_add(struct perhaps__bloom *bloom, uint64_t placed);
 // Whether all bits of a key are set.
 bool perhaps__bloom_might_contain(const struct perhaps__bloom *bloom, uint64_t placed);
 
-// The same for many keys: results, 0 or 1, go to out, which adding may leave NULL. Adding returns how many keys
-// changed something.
-uint64_t perhaps__bloom_add_many(struct perhaps__bloom *bloom, const uint64_t *placed, size_t count, uint8_t *out);
-void perhaps__bloom_might_contain_many(const struct perhaps__bloom *bloom, const uint64_t *placed, size_t count,
-                                       uint8_t *out);
+// Filters up to this many bytes are asked without fetching ahead.
+#define PERHAPS_BLOOM_IN_CACHE (UINT64_C(1) << 20)
 
-void perhaps__bloom_clear(struct perhaps__bloom *bloom);
+// The most keys that the _many calls take at once.
+#define PERHAPS_BLOOM_BLOCK 1024
+
+// The same for up to PERHAPS_BLOOM_BLOCK keys: results, 0 or 1, go to out, which adding may leave NULL. Adding returns
+// how many keys changed something. `ahead`, as many placed hashes or NULL, is what comes next: its memory is fetched
+// meanwhile.
+uint64_t perhaps__bloom_add_many(struct perhaps__bloom *bloom, const uint64_t *placed, const uint64_t *ahead,
+                                 size_t count, uint8_t *out);
+void perhaps__bloom_might_contain_many(const struct perhaps__bloom *bloom, const uint64_t *placed,
+                                       const uint64_t *ahead, size_t count, uint8_t *out);
 
 // Or of two filters of one size.
 void perhaps__bloom_merge(struct perhaps__bloom *into, const struct perhaps__bloom *from);
 
 // Bits that are really set; what set_bits must be.
 uint64_t perhaps__bloom_count(const struct perhaps__bloom *bloom);
-
-// (X/m)^k: positions are independent of the bits for a key that was never added.
-double perhaps__bloom_fpr_now(const struct perhaps__bloom *bloom);
-
-// Distinct keys that leave X bits set on average: -(m/k) ln(1 - X/m) (Swamidass and Baldi 2007).
-double perhaps__bloom_distinct(const struct perhaps__bloom *bloom);
 
 #endif

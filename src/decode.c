@@ -12,7 +12,8 @@ struct decoder {
     perhaps_error *error;
     struct perhaps__fixed_fields fixed;
     struct perhaps__layer_fields layer;
-    uint8_t *header; // a private copy, so that nobody changes it between check and use
+    uint8_t *header;      // a private copy, so that nobody changes it between check and use
+    uint64_t header_size; // of the copy; what it says of its size may be something else
     const uint8_t *metadata;
     uint64_t metadata_size;
     perhaps_filter *filter;
@@ -79,6 +80,7 @@ static int read_header(struct decoder *decoder)
     if (decoder->header == NULL) {
         return fail_memory(decoder);
     }
+    decoder->header_size = size;
     int status = read_at(decoder, 0, decoder->header, (size_t)size);
     if (status < 0) {
         return status;
@@ -230,6 +232,17 @@ static int read_sections(struct decoder *decoder)
     return at == end && all_zero(table_end, padding_end) ? PERHAPS_OK : fail_damaged(decoder, "section size");
 }
 
+// Only blocked filters have a layout, and it says how many positions there are.
+static bool layout_fits(const struct decoder *decoder)
+{
+    const struct perhaps__layer_fields *layer = &decoder->layer;
+    if (decoder->fixed.kind != PERHAPS_KIND_BLOCKED) {
+        return layer->layout == 0;
+    }
+    const struct perhaps__block_shape *shape = perhaps__block_shape((uint32_t)layer->layout);
+    return shape != NULL && layer->positions == (uint64_t)shape->lanes * shape->bits_per_lane;
+}
+
 static int check_layer(const struct decoder *decoder)
 {
     const struct perhaps__layer_fields *layer = &decoder->layer;
@@ -245,7 +258,7 @@ static int check_layer(const struct decoder *decoder)
         {layer->capacity > 0, "layer capacity"},
         {is_rate(layer->fpr), "layer rate"},
         {layer->set_bits <= layer->bits, "number of set bits"},
-        {layer->reserved == 0, "reserved part"},
+        {layout_fits(decoder), "layout"},
     };
     for (size_t i = 0; i < PERHAPS_COUNT(checks); i++) {
         if (!checks[i].holds) {
@@ -266,7 +279,8 @@ static int make_filter(struct decoder *decoder)
         .size = {.capacity = layer->capacity,
                  .fpr = perhaps__double_of(layer->fpr),
                  .bits = layer->bits,
-                 .positions = (uint32_t)layer->positions},
+                 .positions = (uint32_t)layer->positions,
+                 .layout = (uint32_t)layer->layout},
     };
     perhaps_filter *filter = perhaps__filter_new(decoder->allocator, &plan);
     if (filter == NULL) {
@@ -276,8 +290,6 @@ static int make_filter(struct decoder *decoder)
     filter->capacity = fixed->capacity;
     filter->fpr = perhaps__double_of(fixed->fpr);
     filter->adds_exact = (fixed->flags & PERHAPS_FLAG_ADDS_SUMMED) == 0;
-    filter->layer.adds = layer->adds;
-    filter->layer.kernel.bloom.set_bits = layer->set_bits;
     if (decoder->metadata_size > 0) {
         int status = perhaps_set_metadata(filter, decoder->metadata, (size_t)decoder->metadata_size);
         return status == PERHAPS_E_MEMORY ? fail_memory(decoder) : status;
@@ -320,7 +332,8 @@ static int read_payload(const struct decoder *decoder)
     const struct perhaps__fixed_fields *fixed = &decoder->fixed;
     if (decoder->source->mapping != NULL) {
         // Only read through this pointer: the filter is marked read-only.
-        perhaps__filter_attach(filter, (uint8_t *)(uintptr_t)decoder->source->mapping + fixed->header_size);
+        uint8_t *payload = (uint8_t *)(uintptr_t)decoder->source->mapping + fixed->header_size;
+        perhaps__layer_attach(&filter->layer, payload);
         return PERHAPS_OK;
     }
     if (!perhaps__filter_allocate(filter)) {
@@ -331,7 +344,7 @@ static int read_payload(const struct decoder *decoder)
 
 static int check_counts(const struct decoder *decoder)
 {
-    return perhaps__layer_is_consistent(&decoder->filter->layer)
+    return perhaps__layer_restore(&decoder->filter->layer, decoder->layer.adds, decoder->layer.set_bits)
                ? PERHAPS_OK
                : FAIL(decoder, PERHAPS_E_DAMAGED,
                       "the number of set bits is not the one recorded; rebuild the filter or restore the file");
@@ -359,10 +372,10 @@ int perhaps__decode(const struct perhaps__source *source, const perhaps_allocato
 {
     struct decoder decoder = {.source = source, .allocator = allocator, .error = error};
     int status = run_steps(&decoder);
-    perhaps__release(allocator, decoder.header, decoder.fixed.header_size);
+    perhaps__release(allocator, decoder.header, decoder.header_size);
     if (status < 0) {
         if (decoder.filter != NULL && source->mapping != NULL) {
-            perhaps__filter_attach(decoder.filter, NULL); // the mapping is not the filter's to release
+            perhaps__layer_attach(&decoder.filter->layer, NULL); // the mapping is not the filter's to release
         }
         perhaps_free(decoder.filter);
         return status;

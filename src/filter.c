@@ -2,6 +2,7 @@
 // The life of a filter and the verbs for one key.
 #include "filter.h"
 
+#include "cpu.h"
 #include "hash.h"
 #include "place.h"
 
@@ -19,14 +20,9 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
     filter->capacity = plan->size.capacity;
     filter->fpr = plan->size.fpr;
     filter->adds_exact = true;
-    perhaps__layer_init(&filter->layer, plan->kind, &plan->size, NULL);
+    perhaps__layer_init(&filter->layer, plan->kind, &plan->size);
+    filter->fits_cache = filter->layer.payload_size <= perhaps__cpu_l2_bytes();
     return filter;
-}
-
-void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload)
-{
-    filter->layer.payload = payload;
-    filter->layer.kernel.bloom.words = (uint64_t *)(void *)payload;
 }
 
 bool perhaps__filter_allocate(perhaps_filter *filter)
@@ -35,7 +31,7 @@ bool perhaps__filter_allocate(perhaps_filter *filter)
     if (payload == NULL) {
         return false;
     }
-    perhaps__filter_attach(filter, payload);
+    perhaps__layer_attach(&filter->layer, payload);
     return true;
 }
 

@@ -14,6 +14,7 @@ struct perhaps_filter {
     uint64_t capacity; // as asked for at creation
     double fpr;
     bool adds_exact; // false after a merge
+    bool fits_cache; // the second-level one; then fetching ahead only costs
     struct perhaps__layer layer;
     uint8_t *metadata;
     size_t metadata_size;
@@ -36,10 +37,8 @@ struct perhaps__plan {
 // is short. Released by perhaps_free().
 perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const struct perhaps__plan *plan);
 
-// Gives the layer its payload: zeroed memory of its own (false: none to be had), or bytes in a mapping that the
-// filter takes over.
+// Gives the layer zeroed memory of its own; false when there is none to be had.
 bool perhaps__filter_allocate(perhaps_filter *filter);
-void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload);
 
 bool perhaps__filter_is_read_only(const perhaps_filter *filter);
 

@@ -66,9 +66,10 @@ static void encode_layer(const struct perhaps__layer *layer, uint8_t *bytes)
                                     .capacity = layer->capacity,
                                     .fpr = perhaps__bits_of(layer->fpr),
                                     .adds = layer->adds,
-                                    .bits = layer->kernel.bloom.bits,
-                                    .set_bits = layer->kernel.bloom.set_bits,
-                                    .positions = layer->kernel.bloom.positions,
+                                    .bits = layer->bits,
+                                    .set_bits = perhaps__layer_count(layer),
+                                    .positions = layer->positions,
+                                    .layout = perhaps__layer_layout(layer),
                                 });
 }
 

@@ -50,7 +50,7 @@ enum perhaps__section_type { PERHAPS_SECTION_LAYERS = 1, PERHAPS_SECTION_METADAT
     X(bits, 40, 8)                                                                                                     \
     X(set_bits, 48, 8)                                                                                                 \
     X(positions, 56, 4)                                                                                                \
-    X(reserved, 60, 4)
+    X(layout, 60, 4)
 
 #define PERHAPS_FIELD_MEMBER(name, offset, width) uint64_t name;
 struct perhaps__fixed_fields {

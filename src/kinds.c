@@ -3,6 +3,7 @@
 
 static const struct perhaps__kind kinds[] = {
     [PERHAPS_KIND_BLOOM] = {"bloom", 1e-9, 0.5, perhaps__bloom_size, perhaps__bloom_fpr_for},
+    [PERHAPS_KIND_BLOCKED] = {"blocked", 1e-6, 0.25, perhaps__blocked_size, perhaps__blocked_fpr_for},
 };
 
 const struct perhaps__kind *perhaps__kind(uint32_t kind)

@@ -10,7 +10,7 @@ struct perhaps__kind {
     double smallest_fpr;
     double largest_fpr;
     perhaps__size_function *size_of;
-    bool (*fpr_for)(uint64_t capacity, uint64_t bits, double smallest, double largest, struct perhaps__size *size);
+    perhaps__fpr_function *fpr_for;
 };
 
 // The row of a kind, or NULL for a number that is none (PERHAPS_KIND_DEFAULT is none).

@@ -1,83 +1,184 @@
 // SPDX-License-Identifier: MIT
 #include "layer.h"
 
+#include <math.h>
+
 #include "place.h"
 
-uint64_t perhaps__payload_size(uint32_t kind, const struct perhaps__size *size)
-{
-    (void)kind; // every kind so far is m bits
-    return size->bits / 8;
-}
-
-void perhaps__layer_init(struct perhaps__layer *layer, uint32_t kind, const struct perhaps__size *size,
-                         uint8_t *payload)
+void perhaps__layer_init(struct perhaps__layer *layer, uint32_t kind, const struct perhaps__size *size)
 {
     *layer = (struct perhaps__layer){
         .kind = kind,
+        .positions = size->positions,
         .capacity = size->capacity,
         .fpr = size->fpr,
-        .payload = payload,
-        .payload_size = perhaps__payload_size(kind, size),
-    };
-    layer->kernel.bloom = (struct perhaps__bloom){
-        .words = (uint64_t *)(void *)payload, // aligned to PERHAPS_LINE by every allocation and mapping
         .bits = size->bits,
-        .positions = size->positions,
+        .payload_size = size->bits / 8,
     };
+    if (kind == PERHAPS_KIND_BLOCKED) {
+        layer->kernel.blocked = (struct perhaps__blocked){
+            .count = size->bits / 8 / perhaps__block_shape(size->layout)->bytes,
+            .layout = size->layout,
+            .kernel = perhaps__blocked_kernel(size->layout),
+        };
+    } else {
+        layer->kernel.bloom = (struct perhaps__bloom){.bits = size->bits, .positions = size->positions};
+    }
+}
+
+void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload)
+{
+    layer->payload = payload;
+    if (layer->kind == PERHAPS_KIND_BLOCKED) {
+        layer->kernel.blocked.bytes = payload;
+    } else {
+        layer->kernel.bloom.words = (uint64_t *)(void *)payload;
+    }
+}
+
+uint32_t perhaps__layer_layout(const struct perhaps__layer *layer)
+{
+    return layer->kind == PERHAPS_KIND_BLOCKED ? layer->kernel.blocked.layout : 0;
+}
+
+// One line a key is on its way for 128 keys: 64 to 512 measure alike. Bloom's rounds shrink, and a long first one keeps
+// the last ones busy.
+size_t perhaps__layer_block(const struct perhaps__layer *layer)
+{
+    return layer->kind == PERHAPS_KIND_BLOCKED ? 128 : PERHAPS_BLOOM_BLOCK;
 }
 
 bool perhaps__layer_add(struct perhaps__layer *layer, uint64_t placed)
 {
-    bool changed = perhaps__bloom_add(&layer->kernel.bloom, placed);
+    bool changed;
+    if (layer->kind == PERHAPS_KIND_BLOCKED) {
+        const struct perhaps__blocked *blocked = &layer->kernel.blocked;
+        changed = blocked->kernel->add(blocked->bytes, blocked->count, placed);
+    } else {
+        changed = perhaps__bloom_add(&layer->kernel.bloom, placed);
+    }
     layer->adds += changed;
     return changed;
 }
 
 bool perhaps__layer_might_contain(const struct perhaps__layer *layer, uint64_t placed)
 {
+    if (layer->kind == PERHAPS_KIND_BLOCKED) {
+        const struct perhaps__blocked *blocked = &layer->kernel.blocked;
+        return blocked->kernel->might_contain(blocked->bytes, blocked->count, placed);
+    }
     return perhaps__bloom_might_contain(&layer->kernel.bloom, placed);
 }
 
-void perhaps__layer_add_many(struct perhaps__layer *layer, const uint64_t *placed, size_t count, uint8_t *out)
+void perhaps__layer_add_many(struct perhaps__layer *layer, const uint64_t *placed, const uint64_t *ahead, size_t count,
+                             uint8_t *out)
 {
-    layer->adds += perhaps__bloom_add_many(&layer->kernel.bloom, placed, count, out);
+    if (layer->kind == PERHAPS_KIND_BLOCKED) {
+        const struct perhaps__blocked *blocked = &layer->kernel.blocked;
+        layer->adds += blocked->kernel->add_many(blocked->bytes, blocked->count, placed, ahead, count, out);
+    } else {
+        layer->adds += perhaps__bloom_add_many(&layer->kernel.bloom, placed, ahead, count, out);
+    }
 }
 
-void perhaps__layer_might_contain_many(const struct perhaps__layer *layer, const uint64_t *placed, size_t count,
-                                       uint8_t *out)
+void perhaps__layer_might_contain_many(const struct perhaps__layer *layer, const uint64_t *placed,
+                                       const uint64_t *ahead, size_t count, uint8_t *out)
 {
-    perhaps__bloom_might_contain_many(&layer->kernel.bloom, placed, count, out);
+    if (layer->kind == PERHAPS_KIND_BLOCKED) {
+        const struct perhaps__blocked *blocked = &layer->kernel.blocked;
+        blocked->kernel->might_contain_many(blocked->bytes, blocked->count, placed, ahead, count, out);
+    } else {
+        perhaps__bloom_might_contain_many(&layer->kernel.bloom, placed, ahead, count, out);
+    }
 }
 
 void perhaps__layer_clear(struct perhaps__layer *layer)
 {
-    perhaps__bloom_clear(&layer->kernel.bloom);
+    memset(layer->payload, 0, layer->payload_size);
     layer->adds = 0;
+    if (layer->kind == PERHAPS_KIND_BLOOM) {
+        layer->kernel.bloom.set_bits = 0;
+    }
 }
 
 void perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__layer *from)
 {
-    perhaps__bloom_merge(&into->kernel.bloom, &from->kernel.bloom);
+    if (into->kind == PERHAPS_KIND_BLOCKED) {
+        perhaps__blocked_merge(&into->kernel.blocked, &from->kernel.blocked);
+    } else {
+        perhaps__bloom_merge(&into->kernel.bloom, &from->kernel.bloom);
+    }
     if (__builtin_add_overflow(into->adds, from->adds, &into->adds)) {
         into->adds = UINT64_MAX;
     }
 }
 
-// An add that changed something set between 1 and k bits.
-bool perhaps__layer_is_consistent(const struct perhaps__layer *layer)
+uint64_t perhaps__layer_count(const struct perhaps__layer *layer)
 {
-    const struct perhaps__bloom *bloom = &layer->kernel.bloom;
-    return perhaps__bloom_count(bloom) == bloom->set_bits && (layer->adds == 0) == (bloom->set_bits == 0);
+    return layer->kind == PERHAPS_KIND_BLOCKED ? perhaps__blocked_count(&layer->kernel.blocked)
+                                               : perhaps__bloom_count(&layer->kernel.bloom);
+}
+
+// An add that changed something set at least one bit and at most k.
+bool perhaps__layer_restore(struct perhaps__layer *layer, uint64_t adds, uint64_t set_bits)
+{
+    layer->adds = adds;
+    if (layer->kind == PERHAPS_KIND_BLOOM) {
+        layer->kernel.bloom.set_bits = set_bits;
+    }
+    return perhaps__layer_count(layer) == set_bits && (adds == 0) == (set_bits == 0);
+}
+
+// Different bits that a key sets on average: in a lane with two, both may be the same.
+static double bits_per_key(const struct perhaps__layer *layer)
+{
+    const struct perhaps__block_shape *shape = perhaps__block_shape(perhaps__layer_layout(layer));
+    double repeats = shape != NULL && shape->bits_per_lane == 2 ? (double)shape->lanes / shape->lane_bits : 0.0;
+    return layer->positions - repeats;
+}
+
+// Keys that leave this fill on average: a given bit is hit by a key with probability k/m, whether that is anywhere or
+// within a block, and escapes n keys with probability (1 - k/m)^n (Swamidass and Baldi 2007).
+static double distinct_for(const struct perhaps__layer *layer, double fill)
+{
+    double distinct = -(double)layer->bits / bits_per_key(layer) * log1p(-fill);
+    return distinct > 0.0 ? distinct : 0.0; // not -0.0
+}
+
+struct perhaps__layer_state perhaps__layer_state(const struct perhaps__layer *layer)
+{
+    struct perhaps__layer_state state;
+    double bits = (double)layer->bits;
+    if (layer->kind == PERHAPS_KIND_BLOCKED) {
+        struct perhaps__blocked_fill fill = perhaps__blocked_fill(&layer->kernel.blocked);
+        state = (struct perhaps__layer_state){.fill = fill.fill, .fpr_now = fill.fpr};
+        state.set_bits = (uint64_t)(fill.fill * bits + 0.5);
+    } else {
+        state.set_bits = layer->kernel.bloom.set_bits;
+        state.fill = (double)state.set_bits / bits;
+        state.fpr_now = pow(state.fill, layer->positions);
+    }
+    state.distinct = distinct_for(layer, state.fill);
+    return state;
 }
 
 uint64_t perhaps__layer_probe(const struct perhaps__layer *layer, const uint64_t *placed, size_t count)
 {
-    const struct perhaps__bloom *bloom = &layer->kernel.bloom;
     uint64_t digest = 0;
     for (size_t i = 0; i < count; i++) {
-        struct perhaps__walk walk = perhaps__walk_start(placed[i]);
-        for (uint32_t j = 0; j < bloom->positions; j++) {
-            digest = perhaps__mix(digest ^ perhaps__walk_next(&walk, bloom->bits));
+        if (layer->kind == PERHAPS_KIND_BLOCKED) {
+            const struct perhaps__blocked *blocked = &layer->kernel.blocked;
+            uint64_t words[8];
+            perhaps__blocked_mask(blocked->layout, placed[i], words);
+            digest = perhaps__mix(digest ^ perhaps__multiply_high(placed[i], blocked->count));
+            for (size_t j = 0; j < PERHAPS_COUNT(words); j++) {
+                digest = perhaps__mix(digest ^ perhaps__little64(words[j]));
+            }
+        } else {
+            struct perhaps__walk walk = perhaps__walk_start(placed[i]);
+            for (uint32_t j = 0; j < layer->positions; j++) {
+                digest = perhaps__mix(digest ^ perhaps__walk_next(&walk, layer->bits));
+            }
         }
     }
     return digest;

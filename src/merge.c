@@ -12,8 +12,8 @@ static int fail_mismatch(perhaps_error *error, const char *what, uint64_t into, 
 
 static int check_equal(const perhaps_filter *into, const perhaps_filter *from, perhaps_error *error)
 {
-    const struct perhaps__bloom *a = &into->layer.kernel.bloom;
-    const struct perhaps__bloom *b = &from->layer.kernel.bloom;
+    const struct perhaps__layer *a = &into->layer;
+    const struct perhaps__layer *b = &from->layer;
     const struct {
         const char *what;
         uint64_t into;
@@ -24,6 +24,7 @@ static int check_equal(const perhaps_filter *into, const perhaps_filter *from, p
         {"seed", into->seed, from->seed},
         {"size in bits", a->bits, b->bits},
         {"number of positions", a->positions, b->positions},
+        {"layout of blocks", perhaps__layer_layout(a), perhaps__layer_layout(b)},
     };
     for (size_t i = 0; i < PERHAPS_COUNT(checks); i++) {
         if (checks[i].into != checks[i].from) {

@@ -78,24 +78,53 @@ double perhaps__bloom_expected_fpr(uint64_t capacity, uint64_t bits, uint32_t po
     return second_order_fpr((double)capacity * positions, (double)bits, positions);
 }
 
-// The smallest number of units whose expected FPR is at most p for this k, or 0 when that is too many. The
-// asymptotic m = -k n / ln(1 - p^(1/k)) is a unit or two away at most.
+static bool suffices(perhaps__expectation *expectation, uint64_t capacity, double fpr, uint32_t shape, uint64_t units)
+{
+    return expectation(capacity, units, shape) <= fpr;
+}
+
+// Gallops from the guess to a bracket, then halves it.
+uint64_t perhaps__smallest_units(perhaps__expectation *expectation, uint64_t capacity, double fpr, uint32_t shape,
+                                 double guess)
+{
+    const uint64_t most = PERHAPS_MAX_BITS / PERHAPS_UNIT_BITS;
+    if (!(guess < (double)most)) {
+        return 0;
+    }
+    uint64_t low = guess < 2.0 ? 0 : (uint64_t)guess - 1; // too few, once the first loop is done; 0 always is
+    uint64_t high = low + 1;                              // enough, once the second is
+    for (uint64_t step = 1; low > 0 && suffices(expectation, capacity, fpr, shape, low); step *= 2) {
+        high = low;
+        low = low > step ? low - step : 0;
+    }
+    for (uint64_t step = 1; !suffices(expectation, capacity, fpr, shape, high); step *= 2) {
+        low = high;
+        high += step;
+        if (high > most) {
+            return 0;
+        }
+    }
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (suffices(expectation, capacity, fpr, shape, middle)) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    return high;
+}
+
+static double bloom_expectation(uint64_t capacity, uint64_t units, uint32_t positions)
+{
+    return perhaps__bloom_expected_fpr(capacity, units * PERHAPS_UNIT_BITS, positions);
+}
+
+// The asymptotic m = -k n / ln(1 - p^(1/k)) is a unit or two away from the answer at most.
 static uint64_t units_for(uint64_t capacity, double fpr, uint32_t k)
 {
     double ideal = -(double)k * (double)capacity / log1p(-pow(fpr, 1.0 / k));
-    double ideal_units = ceil(ideal / PERHAPS_UNIT_BITS);
-    const double most = (double)(PERHAPS_MAX_BITS / PERHAPS_UNIT_BITS);
-    if (!(ideal_units < most)) {
-        return 0;
-    }
-    uint64_t units = ideal_units < 1.0 ? 1 : (uint64_t)ideal_units;
-    while (perhaps__bloom_expected_fpr(capacity, units * PERHAPS_UNIT_BITS, k) > fpr) {
-        units++;
-    }
-    while (units > 1 && perhaps__bloom_expected_fpr(capacity, (units - 1) * PERHAPS_UNIT_BITS, k) <= fpr) {
-        units--;
-    }
-    return units;
+    return perhaps__smallest_units(bloom_expectation, capacity, fpr, k, ceil(ideal / PERHAPS_UNIT_BITS));
 }
 
 // At the optimum half of the bits are set and k = log2(1/p); the best whole number is next to it.

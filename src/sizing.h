@@ -5,8 +5,8 @@
 
 #include "base.h"
 
-// Filters come in units of 512 bits, so that a last-bit difference between two maths libraries
-// does not decide their size.
+// Filters come in units of 512 bits, so that a last-bit difference between two maths libraries does not decide
+// their size.
 #define PERHAPS_UNIT_BITS 512
 
 // The largest m: beyond it a double no longer holds every size exactly. One PiB of filter.
@@ -21,30 +21,63 @@ struct perhaps__size {
     double fpr;          // what was asked for
     double fpr_expected; // what it delivers at capacity, the hash floor included
     uint64_t bits;
-    uint32_t positions;
+    uint32_t positions; // bits set and looked at per key
+    uint32_t layout;    // of a block: enum perhaps__block_layout for blocked, otherwise 0
 };
 
 // The rate at which a 64-bit hash alone takes an absent key for one of n: n/2^64.
 double perhaps__hash_floor(uint64_t capacity);
 
-// The expected FPR E[(X/m)^k] of a Bloom filter of m bits after n keys with k independent positions each, X
-// being the number of bits set; without the hash floor. Exact for n*k <= 10^4, otherwise to second order.
+// The expected FPR of a filter of `units` units for n keys, hash floor aside; `shape` is what else the kind needs to
+// know.
+typedef double perhaps__expectation(uint64_t capacity, uint64_t units, uint32_t shape);
+
+// The smallest number of units whose expectation is at most p, or 0 when that exceeds PERHAPS_MAX_BITS. The expectation
+// falls as units grow; the closer `guess` is, the fewer steps.
+uint64_t perhaps__smallest_units(perhaps__expectation *expectation, uint64_t capacity, double fpr, uint32_t shape,
+                                 double guess);
+
+// The functions of a kind, as kinds.c lists them. All return false when no filter of the kind can do it.
+
+// The smallest filter for n keys at p, 0 < p < 1.
+typedef bool perhaps__size_function(uint64_t capacity, double fpr, struct perhaps__size *size);
+// The smallest p that at most `bits` bits can promise for n keys, between `smallest` and `largest`.
+typedef bool perhaps__fpr_function(uint64_t capacity, uint64_t bits, double smallest, double largest,
+                                   struct perhaps__size *size);
+
+perhaps__size_function perhaps__bloom_size;
+perhaps__fpr_function perhaps__bloom_fpr_for;
+
+perhaps__size_function perhaps__blocked_size;
+perhaps__fpr_function perhaps__blocked_fpr_for;
+
+// The largest n for which at most `bits` bits can promise p, for a kind that is sized by `size_of`.
+bool perhaps__capacity_for(perhaps__size_function *size_of, uint64_t bits, double fpr, struct perhaps__size *size);
+
+// The expected FPR E[(X/m)^k] of a Bloom filter of m bits after n keys with k independent positions each, X being the
+// number of bits set. Exact for n*k <= 10^4, otherwise to second order.
 double perhaps__bloom_expected_fpr(uint64_t capacity, uint64_t bits, uint32_t positions);
 
-// The smallest Bloom filter for n keys at p (0 < p < 1). False when it would exceed PERHAPS_MAX_BITS or when the
-// hash floor exceeds p/4.
-bool perhaps__bloom_size(uint64_t capacity, double fpr, struct perhaps__size *size);
+// The layouts of a block. A block is 32 or 64 bytes, cut into lanes of 32 or 64 bits; a key sets one or two bits in
+// every lane. Numbers are part of the file format. In order of speed, the fastest first (bench/README.md).
+enum perhaps__block_layout {
+    PERHAPS_BLOCK_32_4X64 = 1,    // 32 bytes, 4 lanes of 64 bits, one bit each: k = 4
+    PERHAPS_BLOCK_32_8X32 = 2,    // 32 bytes, 8 lanes of 32 bits, one bit each: k = 8
+    PERHAPS_BLOCK_64_8X64 = 3,    // 64 bytes, 8 lanes of 64 bits, one bit each: k = 8
+    PERHAPS_BLOCK_64_8X64_TWO = 4 // 64 bytes, 8 lanes of 64 bits, two bits each: k = 16
+};
 
-// The smallest p that at most `bits` bits can promise for n keys, not below `smallest`. False when `bits` is less
-// than a unit or p would exceed `largest`.
-bool perhaps__bloom_fpr_for(uint64_t capacity, uint64_t bits, double smallest, double largest,
-                            struct perhaps__size *size);
+struct perhaps__block_shape {
+    uint32_t bytes;
+    uint32_t lanes;
+    uint32_t lane_bits;
+    uint32_t bits_per_lane;
+};
 
-// The signature of perhaps__bloom_size() and its like.
-typedef bool perhaps__size_function(uint64_t capacity, double fpr, struct perhaps__size *size);
+// The shape of a layout, or NULL for a number that is none.
+const struct perhaps__block_shape *perhaps__block_shape(uint32_t layout);
 
-// The largest n for which at most `bits` bits can promise p, for a kind that is sized by `size_of`. False when that
-// is none.
-bool perhaps__capacity_for(perhaps__size_function *size_of, uint64_t bits, double fpr, struct perhaps__size *size);
+// The expected FPR of a blocked filter: the mixture over how many of the n keys share a block, which is binomial.
+double perhaps__blocked_expected_fpr(uint64_t capacity, uint64_t bits, uint32_t layout);
 
 #endif

@@ -8,7 +8,7 @@ int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics)
         return PERHAPS_E_ARGUMENT;
     }
     const struct perhaps__layer *layer = &filter->layer;
-    const struct perhaps__bloom *bloom = &layer->kernel.bloom;
+    struct perhaps__layer_state state = perhaps__layer_state(layer);
     perhaps_statistics result = {
         .kind = filter->kind,
         .hash_source = filter->hash_source,
@@ -17,17 +17,17 @@ int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics)
         .adds = layer->adds,
         .adds_exact = filter->adds_exact,
         .layers = 1,
-        .positions = bloom->positions,
+        .positions = layer->positions,
         .format_version = PERHAPS_FORMAT_VERSION,
-        .bits = bloom->bits,
-        .set_bits = bloom->set_bits,
-        .fill = (double)bloom->set_bits / (double)bloom->bits,
-        .distinct_estimate = perhaps__bloom_distinct(bloom),
+        .bits = layer->bits,
+        .set_bits = state.set_bits,
+        .fill = state.fill,
+        .distinct_estimate = state.distinct,
         .fpr_target = filter->fpr,
-        .fpr_now = perhaps__bloom_fpr_now(bloom),
+        .fpr_now = state.fpr_now,
         .bytes = layer->payload_size,
         .encoded_bytes = perhaps__header_size(filter) + layer->payload_size,
-        .bits_per_key = (double)bloom->bits / (double)filter->capacity,
+        .bits_per_key = (double)layer->bits / (double)filter->capacity,
     };
     return perhaps__give_result(statistics, &result, sizeof result) ? PERHAPS_OK : PERHAPS_E_OPTION;
 }

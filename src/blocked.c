@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// What does not depend on the processor: choosing a kernel, merging, and looking at the fill.
+#include "blocked.h"
+
+#include "blocked_mask.h"
+#include "cpu.h"
+#include "words.h"
+
+const struct perhaps__blocked_kernel *perhaps__blocked_kernel(uint32_t layout)
+{
+    switch (perhaps__cpu_level()) {
+    case PERHAPS_CPU_AVX2:
+#if defined(__x86_64__)
+        return &perhaps__blocked_avx2[layout];
+#endif
+    case PERHAPS_CPU_NEON:
+#if defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        return &perhaps__blocked_neon[layout];
+#endif
+    case PERHAPS_CPU_SCALAR:
+        break;
+    }
+    return &perhaps__blocked_scalar[layout];
+}
+
+uint64_t perhaps__blocked_size_bytes(const struct perhaps__blocked *blocked)
+{
+    return blocked->count * perhaps__block_shape(blocked->layout)->bytes;
+}
+
+static const uint64_t *words_of(const struct perhaps__blocked *blocked)
+{
+    return (const uint64_t *)(const void *)blocked->bytes; // aligned to PERHAPS_LINE
+}
+
+void perhaps__blocked_merge(struct perhaps__blocked *into, const struct perhaps__blocked *from)
+{
+    uint64_t *words = (uint64_t *)(void *)into->bytes;
+    const uint64_t *others = words_of(from);
+    uint64_t count = perhaps__blocked_size_bytes(into) / 8;
+    for (uint64_t i = 0; i < count; i++) {
+        words[i] |= others[i];
+    }
+}
+
+uint64_t perhaps__blocked_count(const struct perhaps__blocked *blocked)
+{
+    return perhaps__count_bits(words_of(blocked), perhaps__blocked_size_bytes(blocked) / 8);
+}
+
+// The probability that an absent key's bits of a lane with `set` bits set are all set.
+static double lane_fpr(const struct perhaps__block_shape *shape, unsigned set)
+{
+    double fill = (double)set / shape->lane_bits;
+    return shape->bits_per_lane == 1 ? fill : fill * fill; // the two are drawn independently
+}
+
+struct tally {
+    uint64_t set_bits;
+    double fpr;
+};
+
+static void tally_block(const struct perhaps__block_shape *shape, const uint64_t *words, struct tally *tally)
+{
+    double fpr = 1.0;
+    for (uint32_t i = 0; i < shape->bytes / 8; i++) {
+        uint64_t word = perhaps__little64(words[i]);
+        unsigned set = (unsigned)__builtin_popcountll(word);
+        tally->set_bits += set;
+        if (shape->lane_bits == 64) {
+            fpr *= lane_fpr(shape, set);
+        } else {
+            unsigned low = (unsigned)__builtin_popcountll(word & UINT32_MAX);
+            fpr *= lane_fpr(shape, low) * lane_fpr(shape, set - low);
+        }
+    }
+    tally->fpr += fpr;
+}
+
+struct perhaps__blocked_fill perhaps__blocked_fill(const struct perhaps__blocked *blocked)
+{
+    const uint64_t most = UINT64_C(1) << 18;
+    const struct perhaps__block_shape *shape = perhaps__block_shape(blocked->layout);
+    uint64_t looked_at = perhaps__min(blocked->count, most);
+    struct tally tally = {0};
+    for (uint64_t i = 0; i < looked_at; i++) {
+        // Evenly spaced: i * count / looked_at without overflow.
+        uint64_t block = (uint64_t)((unsigned __int128)i * blocked->count / looked_at);
+        tally_block(shape, words_of(blocked) + block * (shape->bytes / 8), &tally);
+    }
+    double bits = (double)looked_at * shape->bytes * 8.0;
+    return (struct perhaps__blocked_fill){
+        .fill = (double)tally.set_bits / bits,
+        .fpr = tally.fpr / (double)looked_at,
+    };
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Layer 2: the blocked Bloom filter (Putze, Sanders and Singler 2007), in the split form of Apple, Impala and Parquet:
+// a key touches one aligned block and sets one or two bits in every lane of it. One cache line a key, and a
+// handful of vector instructions.
+//
+// The block is chosen by the high bits of the placed hash (multiply-high, so that more than 2^32 blocks work), the bits
+// by its low half: lane i takes the top bits of low * salt[i]. docs/format.md has the exact rule, and salts.
+#ifndef PERHAPS_BLOCKED_H
+#define PERHAPS_BLOCKED_H
+
+#include "base.h"
+
+struct perhaps__blocked_kernel;
+
+struct perhaps__blocked {
+    uint8_t *bytes;  // count blocks, aligned to PERHAPS_LINE
+    uint64_t count;  // of blocks
+    uint32_t layout; // enum perhaps__block_layout
+    const struct perhaps__blocked_kernel *kernel;
+};
+
+// The verbs for one layout on one level of processor.
+struct perhaps__blocked_kernel {
+    bool (*add)(uint8_t *bytes, uint64_t count, uint64_t placed);
+    bool (*might_contain)(const uint8_t *bytes, uint64_t count, uint64_t placed);
+    // ahead: as many placed hashes whose blocks are fetched meanwhile, or NULL.
+    uint64_t (*add_many)(uint8_t *bytes, uint64_t count, const uint64_t *placed, const uint64_t *ahead, size_t keys,
+                         uint8_t *out);
+    void (*might_contain_many)(const uint8_t *bytes, uint64_t count, const uint64_t *placed, const uint64_t *ahead,
+                               size_t keys, uint8_t *out);
+};
+
+// The kernel for a layout on the running processor.
+const struct perhaps__blocked_kernel *perhaps__blocked_kernel(uint32_t layout);
+
+// The bits that a key sets in a block, as 64-bit words in file order; for tests and the probe fingerprint.
+void perhaps__blocked_mask(uint32_t layout, uint64_t placed, uint64_t words[8]);
+
+void perhaps__blocked_merge(struct perhaps__blocked *into, const struct perhaps__blocked *from);
+
+uint64_t perhaps__blocked_size_bytes(const struct perhaps__blocked *blocked);
+
+// Bits that are set, all counted. O(m).
+uint64_t perhaps__blocked_count(const struct perhaps__blocked *blocked);
+
+// What the blocks say about the filter at this moment.
+struct perhaps__blocked_fill {
+    double fill; // share of bits set
+    double fpr;  // mean over the blocks of the product of their lanes' fills: what an absent key meets
+};
+
+// Looks at every block of filters up to 2^18 blocks, and at 2^18 evenly spaced ones of larger filters.
+struct perhaps__blocked_fill perhaps__blocked_fill(const struct perhaps__blocked *blocked);
+
+#endif
