@@ -26,7 +26,14 @@ static inline uint64_t perhaps__min(uint64_t a, uint64_t b)
 // evenly to [0, b) for about the price of one multiplication (Lemire 2019), where % costs a division.
 static inline uint64_t perhaps__multiply_high(uint64_t a, uint64_t b)
 {
+#ifdef __SIZEOF_INT128__
     return (uint64_t)(((unsigned __int128)a * b) >> 64);
+#else
+    uint64_t low = (uint64_t)(uint32_t)a * (uint32_t)b;
+    uint64_t first = (a >> 32) * (uint32_t)b + (low >> 32);
+    uint64_t second = (uint32_t)a * (b >> 32) + (uint32_t)first;
+    return (a >> 32) * (b >> 32) + (first >> 32) + (second >> 32);
+#endif
 }
 
 // value rounded up to a multiple of `unit`, a power of two; false when that does not fit.

@@ -32,10 +32,11 @@ static size_t valid_keys(const struct perhaps__keys *keys, size_t first, size_t 
 
 static void place_block(const struct batch *batch, size_t first, size_t count, uint64_t *placed)
 {
-    const uint64_t *hashes = batch->hashes + first;
+    const uint64_t *hashes = placed;
     if (batch->keys != NULL) {
         perhaps__hash_keys(batch->keys, first, count, batch->filter->seed, placed);
-        hashes = placed;
+    } else {
+        hashes = batch->hashes + first;
     }
     for (size_t i = 0; i < count; i++) {
         placed[i] = perhaps__place(hashes[i], batch->filter->seed_key);

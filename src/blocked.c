@@ -84,8 +84,8 @@ struct perhaps__blocked_fill perhaps__blocked_fill(const struct perhaps__blocked
     uint64_t looked_at = perhaps__min(blocked->count, most);
     struct tally tally = {0};
     for (uint64_t i = 0; i < looked_at; i++) {
-        // Evenly spaced: i * count / looked_at without overflow.
-        uint64_t block = (uint64_t)((unsigned __int128)i * blocked->count / looked_at);
+        // Evenly spaced over the filter: i * count / 2^18.
+        uint64_t block = looked_at < most ? i : perhaps__multiply_high(i << 46, blocked->count);
         tally_block(shape, words_of(blocked) + block * (shape->bytes / 8), &tally);
     }
     double bits = (double)looked_at * shape->bytes * 8.0;

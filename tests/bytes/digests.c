@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// The bytes tier: prints what must be the same on every machine, compiler, vector level and byte order: sizes, encoded
+// filters and answers, as numbers and checksums. tests/bytes/run compares the outputs of several builds. It needs
+// nothing but the library, so that it can be compiled for any machine.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hash.h"
+#include "place.h"
+
+static void fail(const char *what, const perhaps_error *error)
+{
+    (void)fprintf(stderr, "digests: %s: %s\n", what, error->text);
+    exit(1); // NOLINT(concurrency-mt-unsafe): there is one thread
+}
+
+static perhaps_filter *create(uint32_t kind, uint64_t capacity, double fpr, uint64_t seed)
+{
+    perhaps_error error = {.size = sizeof error};
+    perhaps_filter *filter = NULL;
+    perhaps_options options = {
+        .size = sizeof options, .kind = kind, .capacity = capacity, .fpr = fpr, .seed = seed};
+    if (perhaps_create(&options, &filter, &error) < 0) {
+        fail("create", &error);
+    }
+    return filter;
+}
+
+// Keys of 0 to 299 bytes, so that every length class of the hash is met.
+static size_t make_key(uint64_t i, uint8_t key[300])
+{
+    size_t length = (size_t)(perhaps__mix(i) % 300);
+    for (size_t j = 0; j < length; j++) {
+        key[j] = (uint8_t)(perhaps__mix(i ^ (j / 8)) >> (j % 8 * 8));
+    }
+    return length;
+}
+
+static void fill(perhaps_filter *filter, uint64_t first, uint64_t count)
+{
+    enum { BATCH = 64 };
+    static uint8_t bytes[BATCH][300];
+    const void *keys[BATCH];
+    size_t lengths[BATCH];
+    for (uint64_t i = 0; i < count; i += BATCH) {
+        size_t batch = (size_t)perhaps__min(BATCH, count - i);
+        for (size_t j = 0; j < batch; j++) {
+            keys[j] = bytes[j];
+            lengths[j] = make_key(first + i + j, bytes[j]);
+        }
+        if (perhaps_add_many_pointers(filter, keys, lengths, batch, NULL, NULL) < 0) {
+            abort();
+        }
+    }
+}
+
+// A checksum of the answers for many absent hashes: it says which of them are false positives.
+static uint64_t answers(const perhaps_filter *filter)
+{
+    enum { QUERIES = 200000 };
+    static uint64_t hashes[QUERIES];
+    static uint8_t out[QUERIES];
+    for (size_t i = 0; i < QUERIES; i++) {
+        hashes[i] = i;
+    }
+    if (perhaps_might_contain_many_hash(filter, hashes, QUERIES, out, NULL) < 0) {
+        abort();
+    }
+    return perhaps__checksum(out, sizeof out);
+}
+
+static uint64_t encoded_checksum(const perhaps_filter *filter)
+{
+    perhaps_error error = {.size = sizeof error};
+    size_t size = 0;
+    (void)perhaps_encode(filter, NULL, 0, &size, &error);
+    size_t needed = (size_t)error.limit;
+    uint8_t *bytes = malloc(needed);
+    if (bytes == NULL || perhaps_encode(filter, bytes, needed, &size, &error) < 0) {
+        fail("encode", &error);
+    }
+    perhaps_filter *decoded = NULL;
+    if (perhaps_decode(bytes, size, NULL, &decoded, &error) < 0) {
+        fail("decode", &error);
+    }
+    perhaps_free(decoded);
+    uint64_t checksum = perhaps__checksum(bytes, size);
+    free(bytes);
+    return checksum;
+}
+
+static void print_filter(uint32_t kind, uint64_t capacity, double fpr)
+{
+    uint64_t seed = capacity * 31 + kind;
+    perhaps_filter *filter = create(kind, capacity, fpr, seed);
+    perhaps_filter *other = create(kind, capacity, fpr, seed);
+    perhaps_error error = {.size = sizeof error};
+    fill(filter, 0, capacity / 2);
+    fill(other, capacity / 4, capacity / 2 + 1);
+    if (perhaps_merge(filter, other, &error) < 0) {
+        fail("merge", &error);
+    }
+    perhaps_statistics statistics = {.size = sizeof statistics};
+    (void)perhaps_stats(filter, &statistics);
+    printf("%s n=%llu p=%g bits=%llu k=%u set=%llu file=%016llx answers=%016llx\n", perhaps_kind_name(kind),
+           (unsigned long long)capacity, fpr, (unsigned long long)statistics.bits, statistics.positions,
+           (unsigned long long)statistics.set_bits, (unsigned long long)encoded_checksum(filter),
+           (unsigned long long)answers(filter));
+    perhaps_free(filter);
+    perhaps_free(other);
+}
+
+static void print_sizes(uint32_t kind, double fpr)
+{
+    static const uint64_t capacities[] = {1, 7, 100, 999, 12345, 1000000, UINT64_C(10000000000)};
+    for (size_t i = 0; i < PERHAPS_COUNT(capacities); i++) {
+        perhaps_options options = {.size = sizeof options, .kind = kind, .capacity = capacities[i], .fpr = fpr};
+        perhaps_sizing sizing = {.size = sizeof sizing};
+        if (perhaps_size_for(&options, &sizing, NULL) == 0) {
+            printf("size %s n=%llu p=%g bits=%llu k=%u\n", perhaps_kind_name(kind),
+                   (unsigned long long)capacities[i], fpr, (unsigned long long)sizing.bits, sizing.positions);
+        }
+    }
+}
+
+int main(void)
+{
+    static const double rates[] = {0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6};
+    for (uint32_t kind = 1; perhaps_kind_name(kind) != NULL; kind++) {
+        for (size_t i = 0; i < PERHAPS_COUNT(rates); i++) {
+            print_filter(kind, 1, rates[i]);
+            print_filter(kind, 300, rates[i]);
+            print_filter(kind, 20000, rates[i]);
+            print_sizes(kind, rates[i]);
+        }
+    }
+    return 0;
+}
