@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <perhaps/guard.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filterfile.h"
+#include "keys.h"
+#include "messages.h"
+#include "options.h"
+#include "output.h"
+#include "report.h"
+#include "utf8.h"
+
+enum { BUSY_MILLISECONDS = 5000, SHOWN_KEY = 128 };
+static const char sqlite_prefix[] = "sqlite:";
+
+struct guarding {
+    const struct arguments *arguments;
+    const char *path;
+    perhaps_filter *filter;
+    perhaps_store_sqlite *sqlite;
+    perhaps_store store;
+    perhaps_guard *guard;
+    char *packed; // the keys of a batch without separators: the form that the guard's batch call takes
+    size_t capacity;
+    bool store_failed;
+    struct audit audit;
+    char first_missed[SHOWN_KEY];
+};
+
+static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[BATCH_KEYS + 1])
+{
+    size_t total = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        offsets[i] = total;
+        total += batch->lengths[i];
+    }
+    offsets[batch->count] = total;
+    if (total > g->capacity) {
+        char *packed = realloc(g->packed, total);
+        if (packed == NULL) {
+            return fail(g->path, "there is not enough memory for keys of %zu bytes", total);
+        }
+        g->packed = packed;
+        g->capacity = total;
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->lengths[i] > 0) {
+            memcpy(g->packed + offsets[i], batch->keys[i], batch->lengths[i]);
+        }
+    }
+    return STATUS_OK;
+}
+
+// 1: the store has it; 0: it has not; -1: it did not answer, which was said.
+static int ask_store(struct guarding *g, const void *key, size_t length)
+{
+    perhaps_error error = {.size = sizeof error};
+    int found = g->store.contains(g->store.context, key, length, &error);
+    if (found < 0) {
+        g->store_failed = true;
+        (void)fail_library(g->arguments->values[OPTION_STORE], found, &error);
+        return -1;
+    }
+    return found;
+}
+
+// A key that the filter let through.
+static int resolve(struct guarding *g, const void *key, size_t length)
+{
+    int found = ask_store(g, key, length);
+    if (found >= 0) {
+        (void)perhaps_guard_report(g->guard, key, length, found);
+    }
+    return found;
+}
+
+// A key that the filter called surely absent. The guard is not told: it never lets such a key through.
+static int audit(struct guarding *g, const void *key, size_t length)
+{
+    int found = ask_store(g, key, length);
+    if (found < 0) {
+        return found;
+    }
+    g->audit.audited++;
+    if (found > 0 && g->audit.missed++ == 0) {
+        (void)utf8_escape(g->first_missed, sizeof g->first_missed, key, length);
+    }
+    return found;
+}
+
+static int answer(struct guarding *g, bool let_through, const void *key, size_t length)
+{
+    if (let_through) {
+        return resolve(g, key, length);
+    }
+    return given(g->arguments, OPTION_AUDIT) ? audit(g, key, length) : 0;
+}
+
+static int guard_batch(void *context, const struct input *input, const struct batch *batch)
+{
+    struct guarding *g = context;
+    uint64_t offsets[BATCH_KEYS + 1];
+    uint8_t answers[BATCH_KEYS];
+    if (pack(g, batch, offsets) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    int code = perhaps_guard_ask_many(g->guard, g->packed, offsets, batch->count, answers, NULL);
+    if (code < 0) {
+        return fail(g->path, "%s", perhaps_message(code));
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        int found = answer(g, answers[i] != 0, batch->keys[i], batch->lengths[i]);
+        if (found < 0) {
+            return STATUS_ERROR;
+        }
+        if (found > 0) {
+            print_keys(input, batch, i, i + 1);
+            if (given(g->arguments, OPTION_LINE_BUFFERED)) {
+                output_flush();
+            }
+        }
+    }
+    flush_if_waiting(g->arguments, batch);
+    return output_broken() ? STATUS_ERROR : STATUS_OK;
+}
+
+static int refuse_missing_options(const struct arguments *arguments)
+{
+    static const enum option_id needed[] = {OPTION_STORE, OPTION_TABLE, OPTION_COLUMN};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (!given(arguments, needed[i])) {
+            return fail_usage("guard", "%s is missing", option_shown(needed[i]));
+        }
+    }
+    const char *store = arguments->values[OPTION_STORE];
+    if (strncmp(store, sqlite_prefix, sizeof sqlite_prefix - 1) != 0 || store[sizeof sqlite_prefix - 1] == '\0') {
+        return fail_usage("guard", "--store: '%s' is not of the form sqlite:PATH", store);
+    }
+    return STATUS_OK;
+}
+
+static int open_store(struct guarding *g)
+{
+    const struct arguments *arguments = g->arguments;
+    const char *path = arguments->values[OPTION_STORE] + sizeof sqlite_prefix - 1;
+    unsigned busy = given(arguments, OPTION_NO_WAIT) ? 0 : BUSY_MILLISECONDS;
+    perhaps_error error = {.size = sizeof error};
+    int code = perhaps_store_sqlite_open(path, arguments->values[OPTION_TABLE], arguments->values[OPTION_COLUMN], busy,
+                                         &g->sqlite, &error);
+    if (code == 0) {
+        code = perhaps_store_sqlite_store(g->sqlite, &g->store);
+    }
+    return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
+}
+
+static int prepare(struct guarding *g)
+{
+    if (filter_open(g->path, &g->filter) != STATUS_OK || filter_needs_bytes(g->path, g->filter) != STATUS_OK ||
+        open_store(g) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    perhaps_guard_options options = {.size = sizeof options, .filter = g->filter, .store = &g->store};
+    perhaps_error error = {.size = sizeof error};
+    int code = perhaps_guard_create(&options, &g->guard, &error);
+    return code < 0 ? fail_library(g->path, code, &error) : STATUS_OK;
+}
+
+static int refuse_missed(const struct guarding *g)
+{
+    if (g->audit.missed == 0) {
+        return STATUS_OK;
+    }
+    return fail(g->path, "\"surely absent\" is wrong for %" PRIu64 " key%s of the store, the first: %s",
+                g->audit.missed, plural(g->audit.missed), g->first_missed);
+}
+
+// A file of keys that cannot be read does not keep the others from being answered and reported; a store that does not
+// answer leaves nothing worth a report.
+static int run(struct guarding *g)
+{
+    if (prepare(g) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    int status = visit_keys(g->arguments, 1, true, guard_batch, g);
+    perhaps_guard_statistics statistics = {.size = sizeof statistics};
+    (void)perhaps_guard_stats(g->guard, &statistics);
+    output_flush();
+    if (g->store_failed || output_broken()) {
+        return STATUS_ERROR;
+    }
+    int indexed = perhaps_store_sqlite_indexed(g->sqlite);
+    if (report_guard(g->arguments, &statistics, &g->audit, indexed) != STATUS_OK || refuse_missed(g) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    if (status != STATUS_OK) {
+        return status;
+    }
+    return statistics.confirmed > 0 ? STATUS_OK : STATUS_NONE;
+}
+
+int command_guard(const struct arguments *arguments)
+{
+    if (refuse_missing_options(arguments) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    struct guarding g = {.arguments = arguments, .path = arguments->operands[0]};
+    int status = run(&g);
+    free(g.packed);
+    perhaps_guard_free(g.guard);
+    perhaps_store_sqlite_close(g.sqlite);
+    perhaps_free(g.filter);
+    return status;
+}

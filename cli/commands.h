@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+//
+// The one table of commands.
+#ifndef PERHAPS_CLI_COMMANDS_H
+#define PERHAPS_CLI_COMMANDS_H
+
+struct arguments;
+
+enum { ANY_NUMBER = 0x7fffffff };
+
+// X(NAME, name, operands in the help, fewest operands, most operands, what it does, more about it)
+#define CLI_COMMAND_TABLE(X)                                                                                           \
+    X(CREATE, create, "[OPTION...] FILTER [KEYS...]", 1, ANY_NUMBER, "make a filter, from keys or empty",              \
+      "Makes FILTER and adds the keys in the files KEYS; - is standard input. The size follows from two of -n, -p "    \
+      "and --bytes; with a size and no KEYS, an empty filter is made. Without a size, the keys (standard input when "  \
+      "no KEYS are named) are counted first.\n"                                                                        \
+      "  perhaps create -n 1000000 -p 0.001 seen.filter\n"                                                             \
+      "  sort -u urls.txt | perhaps create urls.filter")                                                               \
+    X(ADD, add, "[OPTION...] FILTER [KEYS...]", 1, ANY_NUMBER, "add keys to a filter",                                 \
+      "Adds the keys in the files KEYS, or standard input, and then replaces FILTER in one step: readers see the old " \
+      "one or the new one. If anything fails it stays as it is.\n"                                                     \
+      "  perhaps add seen.filter today.txt")                                                                           \
+    X(CHECK, check, "[OPTION...] FILTER [KEYS...]", 1, ANY_NUMBER, "print the keys that may be in a filter",           \
+      "Reads keys from the files KEYS, or standard input, and prints those that may be present, unchanged and in "     \
+      "order. A key that is not printed is surely absent; one that is printed may be absent too, at the rate that "    \
+      "info shows: ask the store. Exit status: 0 a key was selected, 1 none, 2 an error.\n"                            \
+      "  perhaps check seen.filter candidates.txt > ask-the-store.txt\n"                                               \
+      "  perhaps check -v seen.filter candidates.txt > surely-new.txt")                                                \
+    X(INFO, info, "[OPTION...] FILTER", 1, 1, "show what is known about a filter",                                     \
+      "The FPR target is what was promised at capacity; the FPR now is what a key that was never added meets at this " \
+      "moment. A warning follows when that is more than twice the target.\n"                                           \
+      "  perhaps info --json seen.filter")                                                                             \
+    X(SIZE, size, "[OPTION...]", 0, 0, "say how large a filter must be",                                               \
+      "Any one of N, P and SIZE from the other two, for every kind.\n"                                                 \
+      "  perhaps size -n 100M -p 0.001\n"                                                                              \
+      "  perhaps size -n 100M --bytes 64MiB")                                                                          \
+    X(MERGE, merge, "[OPTION...] -o OUT FILTER FILTER...", 2, ANY_NUMBER, "make one filter of several",                \
+      "The result may hold every key that any of them may. All must be of one kind, size and seed, as filters made "   \
+      "with the same -n, -p and --seed are. The metadata is that of the first.\n"                                      \
+      "  perhaps merge -o all.filter monday.filter tuesday.filter")                                                    \
+    X(VERIFY, verify, "[OPTION...] FILTER...", 1, ANY_NUMBER, "check that filters are undamaged",                      \
+      "Reads every byte and compares all checksums.\n"                                                                 \
+      "  perhaps verify *.filter")                                                                                     \
+    X(CALIBRATE, calibrate, "[OPTION...] FILTER --present FILE --absent FILE", 1, 1,                                   \
+      "measure the false-positive rate on your own keys",                                                              \
+      "Asks the filter for keys that are in it and keys that are not, and shows the measured rate with its 95 % "      \
+      "interval (Wilson) beside the predicted one and the target. A present key that is answered \"absent\" is an "    \
+      "error.\n"                                                                                                       \
+      "  perhaps calibrate seen.filter --present added.txt --absent others.txt")                                       \
+    X(GUARD, guard, "[OPTION...] FILTER --store STORE --table T --column C [KEYS...]", 1, ANY_NUMBER,                  \
+      "print the keys that a store has, asking it as little as possible",                                              \
+      "Asks the filter for every key, and the store only for those that may be present; prints the ones that the "     \
+      "store confirms. The report says what was saved and how often the filter was wrong. Exit status: 0 a key was "   \
+      "confirmed, 1 none, 2 an error.\n"                                                                               \
+      "  perhaps guard seen.filter --store sqlite:seen.db --table urls --column url candidates.txt")
+
+#define CLI_COMMAND_ENUMERATOR(NAME, ...) COMMAND_##NAME,
+enum command_id { CLI_COMMAND_TABLE(CLI_COMMAND_ENUMERATOR) COMMAND_COUNT, COMMAND_TOOL = COMMAND_COUNT };
+#undef CLI_COMMAND_ENUMERATOR
+
+#define CLI_COMMAND_DECLARATION(NAME, name, ...) int command_##name(const struct arguments *arguments);
+CLI_COMMAND_TABLE(CLI_COMMAND_DECLARATION)
+#undef CLI_COMMAND_DECLARATION
+
+struct command_row {
+    const char *name;
+    int (*run)(const struct arguments *arguments); // returns the exit status
+    const char *operands;
+    int fewest;
+    int most;
+    const char *summary;
+    const char *details;
+};
+extern const struct command_row command_rows[COMMAND_COUNT];
+
+#endif

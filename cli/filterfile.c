@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "filterfile.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "messages.h"
+#include "options.h"
+
+int filter_refuse_dash(const char *path)
+{
+    if (strcmp(path, "-") != 0) {
+        return STATUS_OK;
+    }
+    return fail("-", "a filter is a file and cannot be standard input or output; ./- names a file called '-'");
+}
+
+static int open_with(const char *path, uint32_t flags, perhaps_filter **filter)
+{
+    if (filter_refuse_dash(path) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    perhaps_load_options options = {.size = sizeof options, .flags = flags};
+    perhaps_error error = {.size = sizeof error};
+    int code = perhaps_open(path, &options, filter, &error);
+    return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
+}
+
+int filter_open(const char *path, perhaps_filter **filter)
+{
+    return open_with(path, 0, filter);
+}
+
+int filter_open_copy(const char *path, perhaps_filter **filter)
+{
+    return open_with(path, PERHAPS_OPEN_COPY, filter);
+}
+
+int filter_needs_bytes(const char *path, const perhaps_filter *filter)
+{
+    perhaps_statistics statistics;
+    filter_statistics(filter, &statistics);
+    if (statistics.hash_source != PERHAPS_HASH_CALLER) {
+        return STATUS_OK;
+    }
+    return fail(path, "its keys are hashes that a program supplied; it cannot be asked for the bytes of a key");
+}
+
+int filter_save(const char *path, const perhaps_filter *filter)
+{
+    sigset_t deadly;
+    sigset_t before;
+    (void)sigemptyset(&deadly);
+    (void)sigaddset(&deadly, SIGINT);
+    (void)sigaddset(&deadly, SIGTERM);
+    (void)sigaddset(&deadly, SIGHUP);
+    (void)sigaddset(&deadly, SIGQUIT);
+    (void)sigprocmask(SIG_BLOCK, &deadly, &before);
+    perhaps_error error = {.size = sizeof error};
+    int code = perhaps_save(filter, path, &error);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
+}
+
+int filter_may_replace(const struct arguments *arguments, const char *path)
+{
+    if (filter_refuse_dash(path) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    struct stat status;
+    if (stat(path, &status) < 0) {
+        return errno == ENOENT ? STATUS_OK : fail_errno(path, errno);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return fail(path, "is not a regular file, and is not replaced by a filter");
+    }
+    return given(arguments, OPTION_FORCE) ? STATUS_OK : fail(path, "exists; -f overwrites it");
+}
+
+void filter_statistics(const perhaps_filter *filter, perhaps_statistics *statistics)
+{
+    *statistics = (perhaps_statistics){.size = sizeof *statistics};
+    (void)perhaps_stats(filter, statistics); // a filter and a structure of this release: nothing can fail
+}
+
+void filter_warn_if_overfull(const char *path, const perhaps_filter *filter)
+{
+    perhaps_statistics statistics;
+    filter_statistics(filter, &statistics);
+    if (statistics.fpr_now > 2.0 * statistics.fpr_target) {
+        warn(path, "the false-positive rate is now %.3g, more than twice the %.3g asked for; make a larger filter",
+             statistics.fpr_now, statistics.fpr_target);
+    }
+}

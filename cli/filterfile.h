@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// Filters as files: every function complains by itself and returns a status.
+#ifndef PERHAPS_CLI_FILTERFILE_H
+#define PERHAPS_CLI_FILTERFILE_H
+
+#include <perhaps/perhaps.h>
+#include <stdbool.h>
+
+struct arguments;
+
+// For reading: mapped, fully verified.
+int filter_open(const char *path, perhaps_filter **filter);
+
+// For adding: into memory.
+int filter_open_copy(const char *path, perhaps_filter **filter);
+
+// Refuses a filter whose keys somebody else hashes: the bytes of a line say nothing to it.
+int filter_needs_bytes(const char *path, const perhaps_filter *filter);
+
+// Refuses "-".
+int filter_refuse_dash(const char *path);
+
+// Replaces the file in one step; signals that would end the process wait until it is done, since the temporary file
+// would otherwise stay behind.
+int filter_save(const char *path, const perhaps_filter *filter);
+
+// Refuses a path that cannot become a filter: "-", something that is no regular file, and an existing file unless
+// --force was given.
+int filter_may_replace(const struct arguments *arguments, const char *path);
+
+void filter_statistics(const perhaps_filter *filter, perhaps_statistics *statistics);
+
+// Warns when the FPR now is more than twice the target.
+void filter_warn_if_overfull(const char *path, const perhaps_filter *filter);
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "messages.h"
+
+static char lock_path[PATH_MAX];
+static int lock_fd = -1;
+static volatile sig_atomic_t lock_held;
+
+// Whoever holds the lock may remove the file: others that have it open find after their flock() that the path leads
+// elsewhere, and start again.
+static void release(void)
+{
+    if (lock_held) {
+        lock_held = 0;
+        (void)unlink(lock_path);
+        (void)close(lock_fd);
+    }
+}
+
+// Nothing but unlink(), close(), signal() and raise(), all of which a handler may call.
+static void release_and_die(int number)
+{
+    release();
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+static void release_at_end(void)
+{
+    static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
+        struct sigaction before;
+        struct sigaction action = {.sa_handler = release_and_die};
+        if (sigaction(deadly[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+            (void)sigaction(deadly[i], &action, NULL);
+        }
+    }
+    (void)atexit(release);
+}
+
+// A symbolic link and its target are one filter and need one lock.
+static int name_lock(const char *path)
+{
+    char resolved[PATH_MAX];
+    struct stat status;
+    if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode) && realpath(path, resolved) != NULL) {
+        path = resolved;
+    }
+    if (snprintf(lock_path, sizeof lock_path, "%s.lock", path) >= (int)sizeof lock_path) {
+        return fail_errno(path, ENAMETOOLONG);
+    }
+    return STATUS_OK;
+}
+
+static bool is_still_there(int fd)
+{
+    struct stat opened;
+    struct stat named;
+    return fstat(fd, &opened) == 0 && stat(lock_path, &named) == 0 && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
+}
+
+static int flock_restarting(int fd, int operation)
+{
+    int result;
+    do {
+        result = flock(fd, operation);
+    } while (result < 0 && errno == EINTR);
+    return result;
+}
+
+// 1: the lock is ours; 0: the file was removed meanwhile, try again; -1: errno says why not.
+static int try_lock(bool no_wait)
+{
+    int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) {
+        return -1;
+    }
+    int result = flock_restarting(fd, no_wait ? LOCK_EX | LOCK_NB : LOCK_EX);
+    if (result == 0 && is_still_there(fd)) {
+        lock_fd = fd;
+        return 1;
+    }
+    int number = errno;
+    (void)close(fd);
+    errno = number;
+    return result;
+}
+
+int lock_filter(const char *path, bool no_wait)
+{
+    if (name_lock(path) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    int result;
+    do {
+        result = try_lock(no_wait);
+    } while (result == 0);
+    if (result < 0 && errno == EWOULDBLOCK) {
+        return fail(lock_path, "another process is changing the filter, and --no-wait was given");
+    }
+    if (result < 0) {
+        return fail(lock_path, "the lock cannot be taken: %s", strerror(errno));
+    }
+    lock_held = 1;
+    release_at_end();
+    return STATUS_OK;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+//
+// The one table of options. Parsing, both forms of help, the shell completions and the check of the manual page
+// are made from it.
+#ifndef PERHAPS_CLI_OPTIONS_H
+#define PERHAPS_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "commands.h"
+
+#define IN(command) (1u << COMMAND_##command)
+#define IN_KEYS (IN(CREATE) | IN(ADD) | IN(CHECK) | IN(CALIBRATE) | IN(GUARD))
+#define IN_WRITERS (IN(CREATE) | IN(ADD) | IN(MERGE))
+#define IN_ALL ((1u << COMMAND_COUNT) - 1)
+
+// What completions offer after an option.
+enum value_shape { VALUE_NONE, VALUE_TEXT, VALUE_FILE, VALUE_KIND, VALUE_GENERATE };
+
+// X(name, commands, letter or 0, long name, value in the help or NULL, its shape, what it does, more about it)
+#define CLI_OPTION_TABLE(X)                                                                                            \
+    X(CAPACITY, IN(CREATE) | IN(SIZE), 'n', "capacity", "N", VALUE_TEXT, "how many distinct keys the filter is for",   \
+      "500k, 2M, 3G and 1T are thousands, millions, ... Without it (and without both of the other two), create "       \
+      "reads all keys first and counts the distinct ones: exactly up to 16 million, beyond that by an estimate that "  \
+      "is rounded up by three standard errors (about 0.1 %).")                                                         \
+    X(FPR, IN(CREATE) | IN(SIZE), 'p', "fpr", "P", VALUE_TEXT, "the false-positive rate promised at N keys",           \
+      "A number such as 0.01 or 1e-6. create takes 0.01 when neither P nor SIZE is given.")                            \
+    X(BYTES, IN(CREATE) | IN(SIZE), 0, "bytes", "SIZE", VALUE_TEXT, "the most memory that the filter's bits may take", \
+      "64k and 64kB are 64000, 64KiB is 65536. Any two of N, P and SIZE give the third.")                              \
+    X(KIND, IN(CREATE) | IN(SIZE), 0, "kind", "KIND", VALUE_KIND, "the kind of filter",                                \
+      "bloom, or blocked: faster, and a little larger. create takes bloom, size shows all.")                           \
+    X(SEED, IN(CREATE), 0, "seed", "SEED", VALUE_TEXT, "hash with this number (0)",                                    \
+      "Decimal, or hexadecimal after 0x. The same keys, options and seed give the same file, byte for byte.")          \
+    X(METADATA, IN(CREATE), 0, "metadata", "TEXT", VALUE_TEXT, "keep this text in the filter",                         \
+      "Up to 64 KiB, shown by info and never looked at.")                                                              \
+    X(OUTPUT, IN(MERGE), 'o', "output", "OUT", VALUE_FILE, "the filter to write", "")                                  \
+    X(FORCE, IN(CREATE) | IN(MERGE), 'f', "force", NULL, VALUE_NONE, "overwrite an existing file",                     \
+      "It is replaced in one step when all has gone well, and untouched otherwise.")                                   \
+    X(STORE, IN(GUARD), 0, "store", "STORE", VALUE_FILE, "the authoritative store: sqlite:PATH",                       \
+      "The database is opened read-only.")                                                                             \
+    X(TABLE, IN(GUARD), 0, "table", "TABLE", VALUE_TEXT, "the table or view that holds the keys", "")                  \
+    X(COLUMN, IN(GUARD), 0, "column", "COLUMN", VALUE_TEXT, "the column that holds the keys",                          \
+      "It must compare byte by byte: collations such as NOCASE and numeric types are refused. Without an index on "    \
+      "it every look-up scans the table.")                                                                             \
+    X(REPORT, IN(GUARD), 0, "report", "FILE", VALUE_FILE, "write the report to FILE, as JSON",                         \
+      "Instead of text on standard error. FILE is replaced in one step.")                                              \
+    X(AUDIT, IN(GUARD), 0, "audit", NULL, VALUE_NONE, "ask the store about every key, and hold the filter to it",      \
+      "Saves nothing. A key that the store has and the filter calls surely absent is an error: the filter was not "    \
+      "built from all of the store.")                                                                                  \
+    X(PRESENT, IN(CALIBRATE), 0, "present", "FILE", VALUE_FILE, "keys that were added to the filter",                  \
+      "Not one of them may be answered \"absent\".")                                                                   \
+    X(ABSENT, IN(CALIBRATE), 0, "absent", "FILE", VALUE_FILE, "keys that were not added",                              \
+      "Those that are in the file of present keys too are left out, and repeated ones count once.")                    \
+    X(INVERT, IN(CHECK), 'v', "invert-match", NULL, VALUE_NONE, "select the keys that are surely absent", "")          \
+    X(COUNT, IN(CHECK), 'c', "count", NULL, VALUE_NONE, "print only how many keys were selected",                      \
+      "One number for all files; one for each file with -H.")                                                          \
+    X(LINE_NUMBER, IN(CHECK), 'n', "line-number", NULL, VALUE_NONE, "print the line number before each key", "")       \
+    X(WITH_FILENAME, IN(CHECK), 'H', "with-filename", NULL, VALUE_NONE, "print the file name before each key", "")     \
+    X(MAX_COUNT, IN(CHECK), 'm', "max-count", "NUM", VALUE_TEXT, "stop reading a file after NUM selected keys", "")    \
+    X(NULL_DATA, IN_KEYS, 'z', "null-data", NULL, VALUE_NONE, "keys end with a NUL byte, not a newline",               \
+      "In the input and in the output.")                                                                               \
+    X(CRLF, IN_KEYS, 0, "crlf", NULL, VALUE_NONE, "a CR before the newline is not part of the key",                    \
+      "Without it, every byte before the newline counts. Printed lines keep it.")                                      \
+    X(LINE_BUFFERED, IN(CHECK) | IN(GUARD), 0, "line-buffered", NULL, VALUE_NONE, "write each answer at once",         \
+      "Without it, answers are written at the latest before the tool waits for more input.")                           \
+    X(JSON, IN(CHECK) | IN(INFO) | IN(SIZE) | IN(VERIFY) | IN(CALIBRATE), 0, "json", NULL, VALUE_NONE,                 \
+      "print JSON, one object a line",                                                                                 \
+      "Keys and names are {\"text\": ...}, or {\"bytes\": ...} in base64 when they are not UTF-8.")                    \
+    X(NO_WAIT, IN_WRITERS | IN(GUARD), 0, "no-wait", NULL, VALUE_NONE, "fail when a lock is held, do not wait",        \
+      "Without it, writers wait for each other, and guard up to five seconds for a locked store.")                     \
+    X(NO_PROGRESS, IN(CREATE) | IN(ADD), 0, "no-progress", NULL, VALUE_NONE, "no progress on a terminal", "")          \
+    X(QUIET, IN_KEYS | IN_WRITERS | IN(VERIFY), 'q', "quiet", NULL, VALUE_NONE, "say nothing but errors and warnings", \
+      "check prints no keys then, stops at the first selected one, and exits with 0 if there was one even after an "   \
+      "error.")                                                                                                        \
+    X(HELP, IN_ALL | IN(TOOL), 'h', "help", NULL, VALUE_NONE, "show help; --help shows more than -h", "")              \
+    X(VERSION, IN(TOOL), 'V', "version", NULL, VALUE_NONE, "show the versions of tool, library and format", "")        \
+    X(GENERATE, IN(TOOL), 0, "generate", "WHAT", VALUE_GENERATE, "print shell completions, or the list of options",    \
+      "WHAT is complete-bash, complete-zsh, complete-fish or man-options.")
+
+#define CLI_OPTION_ENUMERATOR(name, ...) OPTION_##name,
+enum option_id { CLI_OPTION_TABLE(CLI_OPTION_ENUMERATOR) OPTION_COUNT_OF };
+#undef CLI_OPTION_ENUMERATOR
+
+struct option_row {
+    unsigned commands;
+    char letter;
+    const char *name;
+    const char *value;
+    enum value_shape shape;
+    const char *summary;
+    const char *details;
+};
+extern const struct option_row option_rows[OPTION_COUNT_OF];
+
+static inline bool option_is_for(const struct option_row *row, unsigned command)
+{
+    return (row->commands >> command & 1) != 0;
+}
+
+// A command line, taken apart.
+struct arguments {
+    enum command_id command;
+    const char *values[OPTION_COUNT_OF]; // NULL: not given; "" for an option without a value
+    int operand_count;
+    char **operands;
+};
+
+// Options may follow operands; "--" ends them. Complains and returns STATUS_ERROR on wrong use.
+int parse_arguments(enum command_id command, int argc, char **argv, struct arguments *arguments);
+
+static inline bool given(const struct arguments *arguments, enum option_id id)
+{
+    return arguments->values[id] != NULL;
+}
+
+// "-n", or "--bytes" for an option without a letter. Valid until the next call.
+const char *option_shown(enum option_id id);
+
+// The value of an option; what `value` points to stays as it is when the option is not given. Complains and
+// returns STATUS_ERROR for anything that is no such number.
+int option_count(const struct arguments *arguments, enum option_id id, uint64_t *value);
+int option_bytes(const struct arguments *arguments, enum option_id id, uint64_t *value);
+int option_seed(const struct arguments *arguments, enum option_id id, uint64_t *value);
+int option_rate(const struct arguments *arguments, enum option_id id, double *value);
+int option_kind(const struct arguments *arguments, enum option_id id, uint32_t *value);
+
+// fail_usage() for two options that exclude each other, if both are given.
+int option_conflict(const struct arguments *arguments, enum option_id one, enum option_id other);
+
+#endif
