@@ -39,7 +39,7 @@ static void place_block(const struct batch *batch, size_t first, size_t count, u
         hashes = batch->hashes + first;
     }
     for (size_t i = 0; i < count; i++) {
-        placed[i] = perhaps__place(hashes[i], batch->filter->seed_key);
+        placed[i] = perhaps__place(hashes[i], batch->filter->view.seed_key);
     }
 }
 

@@ -22,12 +22,13 @@ struct perhaps__blocked {
 // The verbs for one layout on one level of processor.
 struct perhaps__blocked_kernel {
     bool (*add)(uint8_t *bytes, uint64_t count, uint64_t placed);
-    bool (*might_contain)(const uint8_t *bytes, uint64_t count, uint64_t placed);
     // ahead: as many placed hashes whose blocks are fetched meanwhile, or NULL.
     uint64_t (*add_many)(uint8_t *bytes, uint64_t count, const uint64_t *placed, const uint64_t *ahead, size_t keys,
                          uint8_t *out);
     void (*might_contain_many)(const uint8_t *bytes, uint64_t count, const uint64_t *placed, const uint64_t *ahead,
                                size_t keys, uint8_t *out);
+    // Whether a key's bits are set, for a hash that is not placed, on a struct perhaps__view.
+    perhaps_ask_function *ask;
 };
 
 // The kernel for a layout on the running processor.

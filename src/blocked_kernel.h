@@ -10,6 +10,8 @@
 //   make_mask_LAYOUT(placed, mask)  the bits of a key in a block, for the four layouts
 //   TABLE            name of the table of kernels that results
 #include "blocked.h"
+#include "place.h"
+#include "view.h"
 
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #define VECTORS(block_bytes) ((block_bytes) / sizeof(vector))
@@ -44,11 +46,15 @@ INLINE bool set_mask(uint8_t *block, const vector *mask, size_t vectors)
         make_mask_##layout(placed, mask);                                                                              \
         return set_mask(bytes + perhaps__multiply_high(placed, count) * (block_bytes), mask, VECTORS(block_bytes));    \
     }                                                                                                                  \
-    TARGET static bool might_contain_##layout(const uint8_t *bytes, uint64_t count, uint64_t placed)                   \
+    TARGET static int ask_##layout(const void *filter, uint64_t hash)                                                  \
     {                                                                                                                  \
+        const struct perhaps__view *view = filter;                                                                     \
+        uint64_t placed = perhaps__place(hash, view->seed_key);                                                        \
         vector mask[VECTORS(block_bytes)];                                                                             \
         make_mask_##layout(placed, mask);                                                                              \
-        return covers(bytes + perhaps__multiply_high(placed, count) * (block_bytes), mask, VECTORS(block_bytes));      \
+        const uint8_t *bytes = view->memory;                                                                           \
+        return covers(bytes + perhaps__multiply_high(placed, view->range) * (block_bytes), mask,                       \
+                      VECTORS(block_bytes));                                                                           \
     }                                                                                                                  \
     TARGET static uint64_t add_many_##layout(uint8_t *bytes, uint64_t count, const uint64_t *placed,                   \
                                              const uint64_t *ahead, size_t keys, uint8_t *out)                         \
@@ -89,7 +95,7 @@ DEFINE_LAYOUT(64_8x64, 64)
 DEFINE_LAYOUT(64_8x64_two, 64)
 
 #define TABLE_ROW(number, layout)                                                                                      \
-    [number] = {add_##layout, might_contain_##layout, add_many_##layout, might_contain_many_##layout}
+    [number] = {add_##layout, add_many_##layout, might_contain_many_##layout, ask_##layout}
 
 const struct perhaps__blocked_kernel TABLE[] = {
     TABLE_ROW(PERHAPS_BLOCK_32_4X64, 32_4x64),

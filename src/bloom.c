@@ -2,6 +2,7 @@
 #include "bloom.h"
 
 #include "place.h"
+#include "view.h"
 #include "words.h"
 
 bool perhaps__bloom_add(struct perhaps__bloom *bloom, uint64_t placed)
@@ -15,15 +16,17 @@ bool perhaps__bloom_add(struct perhaps__bloom *bloom, uint64_t placed)
     return added > 0;
 }
 
-bool perhaps__bloom_might_contain(const struct perhaps__bloom *bloom, uint64_t placed)
+int perhaps__bloom_ask(const void *filter, uint64_t hash)
 {
-    struct perhaps__walk walk = perhaps__walk_start(placed);
-    for (uint32_t i = 0; i < bloom->positions; i++) {
-        if (!perhaps__bit_get(bloom->words, perhaps__walk_next(&walk, bloom->bits))) {
-            return false;
+    const struct perhaps__view *view = filter;
+    const uint64_t *words = view->memory;
+    struct perhaps__walk walk = perhaps__walk_start(perhaps__place(hash, view->seed_key));
+    for (uint64_t i = 0; i < view->positions; i++) {
+        if (!perhaps__bit_get(words, perhaps__walk_next(&walk, view->range))) {
+            return 0;
         }
     }
-    return true;
+    return 1;
 }
 
 void perhaps__bloom_merge(struct perhaps__bloom *into, const struct perhaps__bloom *from)

@@ -17,8 +17,8 @@ struct perhaps__bloom {
 // Sets the bits of a key; whether one of them was clear.
 bool perhaps__bloom_add(struct perhaps__bloom *bloom, uint64_t placed);
 
-// Whether all bits of a key are set.
-bool perhaps__bloom_might_contain(const struct perhaps__bloom *bloom, uint64_t placed);
+// Whether all bits of a key are set; for a hash that is not placed, on a struct perhaps__view.
+perhaps_ask_function perhaps__bloom_ask;
 
 // Filters up to this many bytes are asked without fetching ahead.
 #define PERHAPS_BLOOM_IN_CACHE (UINT64_C(1) << 20)

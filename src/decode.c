@@ -333,7 +333,7 @@ static int read_payload(const struct decoder *decoder)
     if (decoder->source->mapping != NULL) {
         // Only read through this pointer: the filter is marked read-only.
         uint8_t *payload = (uint8_t *)(uintptr_t)decoder->source->mapping + fixed->header_size;
-        perhaps__layer_attach(&filter->layer, payload);
+        perhaps__filter_attach(filter, payload);
         return PERHAPS_OK;
     }
     if (!perhaps__filter_allocate(filter)) {

@@ -16,7 +16,7 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
     filter->kind = plan->kind;
     filter->hash_source = plan->hash_source;
     filter->seed = plan->seed;
-    filter->seed_key = perhaps__seed_key(plan->seed);
+    filter->view.seed_key = perhaps__seed_key(plan->seed);
     filter->capacity = plan->size.capacity;
     filter->fpr = plan->size.fpr;
     filter->adds_exact = true;
@@ -25,13 +25,19 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
     return filter;
 }
 
+void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload)
+{
+    perhaps__layer_attach(&filter->layer, payload);
+    filter->view = perhaps__layer_view(&filter->layer, filter->view.seed_key);
+}
+
 bool perhaps__filter_allocate(perhaps_filter *filter)
 {
     uint8_t *payload = perhaps__allocate(&filter->allocator, filter->layer.payload_size);
     if (payload == NULL) {
         return false;
     }
-    perhaps__layer_attach(&filter->layer, payload);
+    perhaps__filter_attach(filter, payload);
     return true;
 }
 
@@ -94,7 +100,7 @@ int perhaps_add_hash(perhaps_filter *filter, uint64_t hash)
     if (PERHAPS_UNLIKELY(perhaps__filter_is_read_only(filter))) {
         return PERHAPS_E_READ_ONLY;
     }
-    return perhaps__layer_add(&filter->layer, perhaps__place(hash, filter->seed_key));
+    return perhaps__layer_add(&filter->layer, perhaps__place(hash, filter->view.seed_key));
 }
 
 int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash)
@@ -102,7 +108,7 @@ int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash)
     if (PERHAPS_UNLIKELY(filter == NULL)) {
         return PERHAPS_E_ARGUMENT;
     }
-    return perhaps__layer_might_contain(&filter->layer, perhaps__place(hash, filter->seed_key));
+    return filter->view.ask(filter, hash);
 }
 
 int perhaps_add(perhaps_filter *filter, const void *key, size_t length)
@@ -163,7 +169,7 @@ uint64_t perhaps__filter_probe(const perhaps_filter *filter)
     }
     for (size_t i = 0; i < PERHAPS_COUNT(lengths); i++) {
         uint64_t hash = filter->hash_source == PERHAPS_HASH_CALLER ? i : perhaps__hash(bytes, lengths[i], filter->seed);
-        placed[i] = perhaps__place(hash, filter->seed_key);
+        placed[i] = perhaps__place(hash, filter->view.seed_key);
     }
     return perhaps__layer_probe(&filter->layer, placed, PERHAPS_COUNT(lengths));
 }

@@ -7,10 +7,10 @@
 #include "layer.h"
 
 struct perhaps_filter {
+    struct perhaps__view view; // first: see perhaps_ask_hash()
     uint32_t kind;
     uint32_t hash_source;
     uint64_t seed;
-    uint64_t seed_key; // perhaps__seed_key(seed)
     uint64_t capacity; // as asked for at creation
     double fpr;
     bool adds_exact; // false after a merge
@@ -37,8 +37,9 @@ struct perhaps__plan {
 // is short. Released by perhaps_free().
 perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const struct perhaps__plan *plan);
 
-// Gives the layer zeroed memory of its own; false when there is none to be had.
+// Gives the layer its payload: zeroed memory of its own (false: there is none to be had), or bytes of a mapping.
 bool perhaps__filter_allocate(perhaps_filter *filter);
+void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload);
 
 bool perhaps__filter_is_read_only(const perhaps_filter *filter);
 

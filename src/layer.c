@@ -36,6 +36,19 @@ void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload)
     }
 }
 
+struct perhaps__view perhaps__layer_view(const struct perhaps__layer *layer, uint64_t seed_key)
+{
+    struct perhaps__view view = {.memory = layer->payload, .seed_key = seed_key, .positions = layer->positions};
+    if (layer->kind == PERHAPS_KIND_BLOCKED) {
+        view.ask = layer->kernel.blocked.kernel->ask;
+        view.range = layer->kernel.blocked.count;
+    } else {
+        view.ask = perhaps__bloom_ask;
+        view.range = layer->bits;
+    }
+    return view;
+}
+
 uint32_t perhaps__layer_layout(const struct perhaps__layer *layer)
 {
     return layer->kind == PERHAPS_KIND_BLOCKED ? layer->kernel.blocked.layout : 0;
@@ -59,15 +72,6 @@ bool perhaps__layer_add(struct perhaps__layer *layer, uint64_t placed)
     }
     layer->adds += changed;
     return changed;
-}
-
-bool perhaps__layer_might_contain(const struct perhaps__layer *layer, uint64_t placed)
-{
-    if (layer->kind == PERHAPS_KIND_BLOCKED) {
-        const struct perhaps__blocked *blocked = &layer->kernel.blocked;
-        return blocked->kernel->might_contain(blocked->bytes, blocked->count, placed);
-    }
-    return perhaps__bloom_might_contain(&layer->kernel.bloom, placed);
 }
 
 void perhaps__layer_add_many(struct perhaps__layer *layer, const uint64_t *placed, const uint64_t *ahead, size_t count,

@@ -7,6 +7,7 @@
 #include "blocked.h"
 #include "bloom.h"
 #include "sizing.h"
+#include "view.h"
 
 struct perhaps__layer {
     uint32_t kind;
@@ -29,12 +30,14 @@ void perhaps__layer_init(struct perhaps__layer *layer, uint32_t kind, const stru
 // Gives the layer its payload, aligned to PERHAPS_LINE: zeroed, or that of a filter that is loaded.
 void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload);
 
+// What a look-up in this layer needs; the payload is attached.
+struct perhaps__view perhaps__layer_view(const struct perhaps__layer *layer, uint64_t seed_key);
+
 // The layout of its blocks, 0 when the kind has none.
 uint32_t perhaps__layer_layout(const struct perhaps__layer *layer);
 
-// The verbs, for placed hashes; see bloom.h. Adding keeps `adds`.
+// Adds one placed hash; whether that changed something. Adding keeps `adds`. Asking goes through the view.
 bool perhaps__layer_add(struct perhaps__layer *layer, uint64_t placed);
-bool perhaps__layer_might_contain(const struct perhaps__layer *layer, uint64_t placed);
 
 // Keys that the _many forms take at once, and so how far ahead memory is fetched; at most PERHAPS_BLOCK_MAX.
 #define PERHAPS_BLOCK_MAX 1024
