@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// What the memory allows: random reads and writes of cache lines, with the library's arithmetic from hash to line.
+#ifndef PERHAPS_BENCH_LIMIT_H
+#define PERHAPS_BENCH_LIMIT_H
+
+#include "harness.h"
+
+// Measures the four limit rows on the subject's own array, which is left as it is, for the keys that the look-up rows
+// use.
+void limit_measure(struct subject *subject, const struct keys *keys, unsigned repetition);
+
+#endif
