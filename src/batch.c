@@ -22,25 +22,40 @@ struct batch {
 // How many of the keys first to first + count - 1 may be used before one that is none.
 static size_t valid_keys(const struct perhaps__keys *keys, size_t first, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (!perhaps__key_is_valid(keys, first + i)) {
-            return i;
-        }
+    if (perhaps__keys_are_valid(keys, first, count)) {
+        return count;
     }
-    return count;
+    size_t valid = 0;
+    while (perhaps__keys_are_valid(keys, first + valid, 1)) {
+        valid++;
+    }
+    return valid;
+}
+
+// Ready hashes stream from the caller's memory, and are asked for this many keys ahead: the processor's own prefetching
+// stops at every page.
+#define HASHES_AHEAD 512
+
+static void place_hashes(const uint64_t *hashes, size_t count, uint64_t seed_key, uint64_t *placed)
+{
+    for (size_t i = 0; i < count; i++) {
+        placed[i] = perhaps__place(hashes[i], seed_key);
+    }
 }
 
 static void place_block(const struct batch *batch, size_t first, size_t count, uint64_t *placed)
 {
-    const uint64_t *hashes = placed;
+    uint64_t seed_key = batch->filter->view.seed_key;
     if (batch->keys != NULL) {
         perhaps__hash_keys(batch->keys, first, count, batch->filter->seed, placed);
-    } else {
-        hashes = batch->hashes + first;
+        place_hashes(placed, count, seed_key, placed);
+        return;
     }
-    for (size_t i = 0; i < count; i++) {
-        placed[i] = perhaps__place(hashes[i], batch->filter->view.seed_key);
+    const uint64_t *hashes = batch->hashes + first;
+    for (size_t i = 0; i < count; i += PERHAPS_LINE / sizeof *hashes) {
+        __builtin_prefetch((const void *)((uintptr_t)(hashes + i) + HASHES_AHEAD * sizeof *hashes));
     }
+    place_hashes(hashes, count, seed_key, placed);
 }
 
 static void run_block(const struct batch *batch, size_t first, const uint64_t *placed, const uint64_t *ahead,
@@ -111,10 +126,36 @@ static size_t run_blocks(const struct batch *batch)
     return handled;
 }
 
+// The same for look-ups in a filter that fits the cache: every block is asked at once.
+static size_t ask_in_cache(const struct batch *batch)
+{
+    const struct perhaps__view *view = &batch->filter->view;
+    if (batch->keys == NULL) {
+        view->ask_many(view, batch->hashes, batch->count, batch->out);
+        return batch->count;
+    }
+    uint64_t hashes[BLOCK];
+    size_t handled = 0;
+    size_t valid = 1;
+    while (valid > 0 && handled < batch->count) {
+        valid = valid_keys(batch->keys, handled, (size_t)perhaps__min(batch->count - handled, BLOCK));
+        perhaps__hash_keys(batch->keys, handled, valid, batch->filter->seed, hashes);
+        view->ask_many(view, hashes, valid, batch->out + handled);
+        handled += valid;
+    }
+    return handled;
+}
+
+static size_t run_keys(const struct batch *batch)
+{
+    bool asks_in_cache = batch->changed == NULL && batch->filter->fits_cache;
+    return asks_in_cache ? ask_in_cache(batch) : run_blocks(batch);
+}
+
 static int run(const struct batch *batch, size_t *done)
 {
     int status = check_batch(batch);
-    size_t handled = status == PERHAPS_OK && batch->count > 0 ? run_blocks(batch) : 0;
+    size_t handled = status == PERHAPS_OK && batch->count > 0 ? run_keys(batch) : 0;
     if (done != NULL) {
         *done = handled;
     }

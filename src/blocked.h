@@ -9,6 +9,7 @@
 #define PERHAPS_BLOCKED_H
 
 #include "base.h"
+#include "view.h"
 
 struct perhaps__blocked_kernel;
 
@@ -29,6 +30,8 @@ struct perhaps__blocked_kernel {
                                size_t keys, uint8_t *out);
     // Whether a key's bits are set, for a hash that is not placed, on a struct perhaps__view.
     perhaps_ask_function *ask;
+    // The same for many hashes, in a filter that fits the cache: nothing is fetched ahead.
+    perhaps__ask_many_function *ask_many;
 };
 
 // The kernel for a layout on the running processor.

@@ -31,11 +31,11 @@ ALWAYS vector unite(vector a, vector b)
 // testc is 1 when ~block & mask is zero. Without a branch: which keys are present is not predictable.
 ALWAYS bool covers(const uint8_t *block, const vector *mask, size_t vectors)
 {
-    int all = 1;
-    for (size_t i = 0; i < vectors; i++) {
+    int all = _mm256_testc_si256(load(block), mask[0]);
+    for (size_t i = 1; i < vectors; i++) {
         all &= _mm256_testc_si256(load(block + i * sizeof(vector)), mask[i]);
     }
-    return all;
+    return all != 0;
 }
 
 static const uint32_t salts[8] __attribute__((aligned(32))) = PERHAPS_BLOCKED_SALTS;

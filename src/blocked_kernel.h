@@ -39,22 +39,23 @@ INLINE bool set_mask(uint8_t *block, const vector *mask, size_t vectors)
     return !had_all;
 }
 
+// The verbs of a layout, with the size of its blocks as a constant.
 #define DEFINE_LAYOUT(layout, block_bytes)                                                                             \
-    TARGET static bool add_##layout(uint8_t *bytes, uint64_t count, uint64_t placed)                                   \
+    INLINE bool contains_##layout(const uint8_t *bytes, uint64_t count, uint64_t placed)                               \
+    {                                                                                                                  \
+        vector mask[VECTORS(block_bytes)];                                                                             \
+        make_mask_##layout(placed, mask);                                                                              \
+        return covers(bytes + perhaps__multiply_high(placed, count) * (block_bytes), mask, VECTORS(block_bytes));      \
+    }                                                                                                                  \
+    INLINE bool insert_##layout(uint8_t *bytes, uint64_t count, uint64_t placed)                                       \
     {                                                                                                                  \
         vector mask[VECTORS(block_bytes)];                                                                             \
         make_mask_##layout(placed, mask);                                                                              \
         return set_mask(bytes + perhaps__multiply_high(placed, count) * (block_bytes), mask, VECTORS(block_bytes));    \
     }                                                                                                                  \
-    TARGET static int ask_##layout(const void *filter, uint64_t hash)                                                  \
+    TARGET static bool add_##layout(uint8_t *bytes, uint64_t count, uint64_t placed)                                   \
     {                                                                                                                  \
-        const struct perhaps__view *view = filter;                                                                     \
-        uint64_t placed = perhaps__place(hash, view->seed_key);                                                        \
-        vector mask[VECTORS(block_bytes)];                                                                             \
-        make_mask_##layout(placed, mask);                                                                              \
-        const uint8_t *bytes = view->memory;                                                                           \
-        return covers(bytes + perhaps__multiply_high(placed, view->range) * (block_bytes), mask,                       \
-                      VECTORS(block_bytes));                                                                           \
+        return insert_##layout(bytes, count, placed);                                                                  \
     }                                                                                                                  \
     TARGET static uint64_t add_many_##layout(uint8_t *bytes, uint64_t count, const uint64_t *placed,                   \
                                              const uint64_t *ahead, size_t keys, uint8_t *out)                         \
@@ -64,10 +65,7 @@ INLINE bool set_mask(uint8_t *block, const vector *mask, size_t vectors)
             if (ahead != NULL) {                                                                                       \
                 fetch_block(bytes, count, ahead[i], block_bytes, 1);                                                   \
             }                                                                                                          \
-            vector mask[VECTORS(block_bytes)];                                                                         \
-            make_mask_##layout(placed[i], mask);                                                                       \
-            uint8_t *block = bytes + perhaps__multiply_high(placed[i], count) * (block_bytes);                         \
-            bool is_new = set_mask(block, mask, VECTORS(block_bytes));                                                 \
+            bool is_new = insert_##layout(bytes, count, placed[i]);                                                    \
             changed += is_new;                                                                                         \
             if (out != NULL) {                                                                                         \
                 out[i] = is_new;                                                                                       \
@@ -78,14 +76,28 @@ INLINE bool set_mask(uint8_t *block, const vector *mask, size_t vectors)
     TARGET static void might_contain_many_##layout(const uint8_t *bytes, uint64_t count, const uint64_t *placed,       \
                                                    const uint64_t *ahead, size_t keys, uint8_t *out)                   \
     {                                                                                                                  \
+        size_t i = 0;                                                                                                  \
+        for (; ahead != NULL && i < keys; i++) {                                                                       \
+            fetch_block(bytes, count, ahead[i], block_bytes, 0);                                                       \
+            out[i] = contains_##layout(bytes, count, placed[i]);                                                       \
+        }                                                                                                              \
+        for (; i < keys; i++) {                                                                                        \
+            out[i] = contains_##layout(bytes, count, placed[i]);                                                       \
+        }                                                                                                              \
+    }                                                                                                                  \
+    TARGET static int ask_##layout(const void *filter, uint64_t hash)                                                  \
+    {                                                                                                                  \
+        const struct perhaps__view *view = filter;                                                                     \
+        return contains_##layout(view->memory, view->range, perhaps__place(hash, view->seed_key));                     \
+    }                                                                                                                  \
+    TARGET static void ask_many_##layout(const struct perhaps__view *view, const uint64_t *hashes, size_t keys,        \
+                                         uint8_t *out)                                                                 \
+    {                                                                                                                  \
+        const uint8_t *bytes = view->memory;                                                                           \
+        uint64_t count = view->range;                                                                                  \
+        uint64_t seed_key = view->seed_key;                                                                            \
         for (size_t i = 0; i < keys; i++) {                                                                            \
-            if (ahead != NULL) {                                                                                       \
-                fetch_block(bytes, count, ahead[i], block_bytes, 0);                                                   \
-            }                                                                                                          \
-            vector mask[VECTORS(block_bytes)];                                                                         \
-            make_mask_##layout(placed[i], mask);                                                                       \
-            const uint8_t *block = bytes + perhaps__multiply_high(placed[i], count) * (block_bytes);                   \
-            out[i] = covers(block, mask, VECTORS(block_bytes));                                                        \
+            out[i] = contains_##layout(bytes, count, perhaps__place(hashes[i], seed_key));                             \
         }                                                                                                              \
     }
 
@@ -95,7 +107,7 @@ DEFINE_LAYOUT(64_8x64, 64)
 DEFINE_LAYOUT(64_8x64_two, 64)
 
 #define TABLE_ROW(number, layout)                                                                                      \
-    [number] = {add_##layout, add_many_##layout, might_contain_many_##layout, ask_##layout}
+    [number] = {add_##layout, add_many_##layout, might_contain_many_##layout, ask_##layout, ask_many_##layout}
 
 const struct perhaps__blocked_kernel TABLE[] = {
     TABLE_ROW(PERHAPS_BLOCK_32_4X64, 32_4x64),

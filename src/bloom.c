@@ -2,7 +2,6 @@
 #include "bloom.h"
 
 #include "place.h"
-#include "view.h"
 #include "words.h"
 
 bool perhaps__bloom_add(struct perhaps__bloom *bloom, uint64_t placed)

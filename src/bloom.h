@@ -6,6 +6,7 @@
 #define PERHAPS_BLOOM_H
 
 #include "base.h"
+#include "view.h"
 
 struct perhaps__bloom {
     uint64_t *words;    // bits / 64 of them, aligned to PERHAPS_LINE
@@ -20,8 +21,8 @@ bool perhaps__bloom_add(struct perhaps__bloom *bloom, uint64_t placed);
 // Whether all bits of a key are set; for a hash that is not placed, on a struct perhaps__view.
 perhaps_ask_function perhaps__bloom_ask;
 
-// Filters up to this many bytes are asked without fetching ahead.
-#define PERHAPS_BLOOM_IN_CACHE (UINT64_C(1) << 20)
+// The same for many hashes, in a filter that fits the cache.
+perhaps__ask_many_function perhaps__bloom_ask_many;
 
 // The most keys that the _many calls take at once.
 #define PERHAPS_BLOOM_BLOCK 1024

@@ -102,8 +102,8 @@ static size_t next_round(const struct perhaps__bloom *bloom, uint64_t round, siz
     return kept;
 }
 
-static void ask_by_rounds(const struct perhaps__bloom *bloom, const uint64_t *placed, const uint64_t *ahead,
-                          size_t count, uint8_t *out)
+void perhaps__bloom_might_contain_many(const struct perhaps__bloom *bloom, const uint64_t *placed,
+                                       const uint64_t *ahead, size_t count, uint8_t *out)
 {
     struct undecided undecided;
     size_t kept = first_round(bloom, placed, ahead, count, &undecided);
@@ -118,35 +118,35 @@ static void ask_by_rounds(const struct perhaps__bloom *bloom, const uint64_t *pl
 
 // In a filter that fits the cache, waiting is short and only mispredicted branches are dear: two positions of every
 // key are tested together, and all the others of the quarter that is left.
-static void ask_in_cache(const struct perhaps__bloom *bloom, const uint64_t *placed, size_t count, uint8_t *out)
+static void ask_in_cache(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)
 {
+    const uint64_t *words = view->memory;
+    uint64_t undecided[PERHAPS_BLOOM_BLOCK];
     uint16_t index[PERHAPS_BLOOM_BLOCK];
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        struct perhaps__walk walk = perhaps__walk_start(placed[i]);
-        bool first = perhaps__bit_get(bloom->words, perhaps__walk_next(&walk, bloom->bits));
-        bool second = bloom->positions < 2 || perhaps__bit_get(bloom->words, perhaps__walk_next(&walk, bloom->bits));
+        uint64_t placed = perhaps__place(hashes[i], view->seed_key);
+        bool first = perhaps__bit_get(words, position_of(placed, 0, view->range));
+        bool second = view->positions < 2 || perhaps__bit_get(words, position_of(placed, 1, view->range));
         out[i] = first & second;
+        undecided[kept] = placed;
         index[kept] = (uint16_t)i;
         kept += first & second;
     }
     for (size_t i = 0; i < kept; i++) {
-        struct perhaps__walk walk = perhaps__walk_start(placed[index[i]]);
+        struct perhaps__walk walk = perhaps__walk_start(undecided[i]);
         walk.at += 2 * walk.step;
         bool all = true;
-        for (uint32_t j = 2; j < bloom->positions; j++) {
-            all &= perhaps__bit_get(bloom->words, perhaps__walk_next(&walk, bloom->bits));
+        for (uint64_t j = 2; j < view->positions; j++) {
+            all &= perhaps__bit_get(words, perhaps__walk_next(&walk, view->range));
         }
         out[index[i]] = all;
     }
 }
 
-void perhaps__bloom_might_contain_many(const struct perhaps__bloom *bloom, const uint64_t *placed,
-                                       const uint64_t *ahead, size_t count, uint8_t *out)
+void perhaps__bloom_ask_many(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)
 {
-    if (bloom->bits / 8 <= PERHAPS_BLOOM_IN_CACHE) {
-        ask_in_cache(bloom, placed, count, out);
-    } else {
-        ask_by_rounds(bloom, placed, ahead, count, out);
+    for (size_t i = 0; i < count; i += PERHAPS_BLOOM_BLOCK) {
+        ask_in_cache(view, hashes + i, (size_t)perhaps__min(PERHAPS_BLOOM_BLOCK, count - i), out + i);
     }
 }

@@ -15,28 +15,53 @@ uint64_t perhaps__hash(const void *key, size_t length, uint64_t seed)
     return XXH3_64bits_withSeed(pointer_to(key), length, seed);
 }
 
-bool perhaps__key_is_valid(const struct perhaps__keys *keys, size_t i)
+// Without a branch for each key: nearly all batches are valid.
+bool perhaps__keys_are_valid(const struct perhaps__keys *keys, size_t first, size_t count)
 {
     if (keys->offsets != NULL) {
-        return keys->offsets[i] <= keys->offsets[i + 1] &&
-               (keys->data != NULL || keys->offsets[i] == keys->offsets[i + 1]);
+        const uint64_t *offsets = keys->offsets + first;
+        uint64_t lengths = 0; // or-ed: a step backwards sets the highest bit
+        for (size_t i = 0; i < count; i++) {
+            lengths |= offsets[i + 1] - offsets[i];
+        }
+        return lengths <= INT64_MAX && (keys->data != NULL || offsets[0] == offsets[count]);
     }
-    return keys->pointers[i] != NULL || keys->lengths[i] == 0;
+    bool wrong = false;
+    for (size_t i = first; i < first + count; i++) {
+        wrong |= keys->pointers[i] == NULL && keys->lengths[i] > 0;
+    }
+    return !wrong;
+}
+
+// Flattened: at -O2 gcc would call xxHash for every key, which costs as much as hashing a short one.
+#define FLATTEN __attribute__((flatten))
+
+static FLATTEN void hash_spans(const uint8_t *data, const uint64_t *offsets, size_t count, uint64_t seed,
+                               uint64_t *hashes)
+{
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = XXH3_64bits_withSeed(data + offsets[i], (size_t)(offsets[i + 1] - offsets[i]), seed);
+    }
+}
+
+static FLATTEN void hash_pointers(const void *const *pointers, const size_t *lengths, size_t count, uint64_t seed,
+                                  uint64_t *hashes)
+{
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = XXH3_64bits_withSeed(pointer_to(pointers[i]), lengths[i], seed);
+    }
 }
 
 void perhaps__hash_keys(const struct perhaps__keys *keys, size_t first, size_t count, uint64_t seed, uint64_t *hashes)
 {
-    if (keys->offsets != NULL) {
-        const uint64_t *offsets = keys->offsets + first;
+    if (keys->offsets == NULL) {
+        hash_pointers(keys->pointers + first, keys->lengths + first, count, seed, hashes);
+    } else if (keys->data != NULL) {
+        hash_spans(keys->data, keys->offsets + first, count, seed, hashes);
+    } else {
         for (size_t i = 0; i < count; i++) {
-            size_t length = (size_t)(offsets[i + 1] - offsets[i]);
-            const uint8_t *key = length > 0 ? keys->data + offsets[i] : NULL; // without data every key is empty
-            hashes[i] = XXH3_64bits_withSeed(pointer_to(key), length, seed);
+            hashes[i] = perhaps__hash(NULL, 0, seed); // without data every key is empty
         }
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        hashes[i] = XXH3_64bits_withSeed(pointer_to(keys->pointers[first + i]), keys->lengths[first + i], seed);
     }
 }
 

@@ -18,8 +18,8 @@ struct perhaps__keys {
     const size_t *lengths;
 };
 
-// Whether key i is one: offsets run forwards, and only the empty key may be NULL.
-bool perhaps__key_is_valid(const struct perhaps__keys *keys, size_t i);
+// Whether keys first to first + count - 1 all are keys: offsets run forwards, and only the empty key may be NULL.
+bool perhaps__keys_are_valid(const struct perhaps__keys *keys, size_t first, size_t count);
 
 // Hashes keys first to first + count - 1, all of them valid, into hashes[0] to hashes[count - 1].
 void perhaps__hash_keys(const struct perhaps__keys *keys, size_t first, size_t count, uint64_t seed, uint64_t *hashes);

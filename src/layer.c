@@ -41,9 +41,11 @@ struct perhaps__view perhaps__layer_view(const struct perhaps__layer *layer, uin
     struct perhaps__view view = {.memory = layer->payload, .seed_key = seed_key, .positions = layer->positions};
     if (layer->kind == PERHAPS_KIND_BLOCKED) {
         view.ask = layer->kernel.blocked.kernel->ask;
+        view.ask_many = layer->kernel.blocked.kernel->ask_many;
         view.range = layer->kernel.blocked.count;
     } else {
         view.ask = perhaps__bloom_ask;
+        view.ask_many = perhaps__bloom_ask_many;
         view.range = layer->bits;
     }
     return view;

@@ -6,10 +6,17 @@
 
 #include "base.h"
 
+struct perhaps__view;
+
+// Answers, 0 or 1, for many hashes that are not placed.
+typedef void perhaps__ask_many_function(const struct perhaps__view *view, const uint64_t *hashes, size_t count,
+                                        uint8_t *out);
+
 struct perhaps__view {
     perhaps_ask_function *ask; // first, as the public header promises
-    const void *memory;        // the payload
-    uint64_t range;            // what positions are reduced to: bits, or blocks
+    perhaps__ask_many_function *ask_many;
+    const void *memory; // the payload
+    uint64_t range;     // what positions are reduced to: bits, or blocks
     uint64_t seed_key;
     uint64_t positions;
 };
