@@ -5,22 +5,16 @@
 
 #include "sizing.h"
 
-// A 32-byte block may need this much more than the smallest layout and is taken all the same: at p = 1 % it asks for
-// 4.3 % more bits than a 64-byte one and is looked up in half the vector instructions.
-#define SPEED_IS_WORTH 1.05
-
 static const struct perhaps__block_shape shapes[] = {
     [PERHAPS_BLOCK_32_4X64] = {32, 4, 64, 1},
     [PERHAPS_BLOCK_32_8X32] = {32, 8, 32, 1},
     [PERHAPS_BLOCK_64_8X64] = {64, 8, 64, 1},
     [PERHAPS_BLOCK_64_8X64_TWO] = {64, 8, 64, 2},
 };
-#define FIRST_LAYOUT PERHAPS_BLOCK_32_4X64
-#define LAST_LAYOUT PERHAPS_BLOCK_64_8X64_TWO
 
 const struct perhaps__block_shape *perhaps__block_shape(uint32_t layout)
 {
-    return layout >= FIRST_LAYOUT && layout <= LAST_LAYOUT ? &shapes[layout] : NULL;
+    return layout >= PERHAPS_BLOCK_32_4X64 && layout < PERHAPS_COUNT(shapes) ? &shapes[layout] : NULL;
 }
 
 static double power(double base, uint32_t exponent)
@@ -94,9 +88,27 @@ static uint64_t units_for(uint64_t capacity, double fpr, uint32_t layout)
     return perhaps__smallest_units(blocked_expectation, capacity, fpr, layout, ceil(even / PERHAPS_UNIT_BITS));
 }
 
-static bool is_worth_taking(uint32_t layout, uint64_t units, uint64_t fewest)
+// The layout depends on p alone: then more keys never make a smaller filter, and (n, bytes) and (p, bytes) have one
+// answer. Down to `smallest_fpr` a layout is taken that needs the fewest bits, or is a 32-byte block that needs at most
+// 5 % more than a 64-byte one and is looked up in half the vector instructions: 1.046 times the fewest at p = 0.015,
+// 1.050 at 0.0055. At 0.00018 the third and the fourth need equally many. test_blocked.c holds it to that.
+static const struct choice {
+    uint32_t layout;
+    double smallest_fpr;
+} choices[] = {
+    {PERHAPS_BLOCK_32_4X64, 0.015},
+    {PERHAPS_BLOCK_32_8X32, 0.0055},
+    {PERHAPS_BLOCK_64_8X64, 0.00018},
+    {PERHAPS_BLOCK_64_8X64_TWO, 0.0},
+};
+
+static uint32_t layout_for(double fpr)
 {
-    return units == fewest || (shapes[layout].bytes == 32 && (double)units <= (double)fewest * SPEED_IS_WORTH);
+    const struct choice *choice = choices;
+    while (fpr < choice->smallest_fpr) {
+        choice++; // ends at the last one: no rate is below 0
+    }
+    return choice->layout;
 }
 
 bool perhaps__blocked_size(uint64_t capacity, double fpr, struct perhaps__size *size)
@@ -105,33 +117,26 @@ bool perhaps__blocked_size(uint64_t capacity, double fpr, struct perhaps__size *
     if (floor_rate > fpr / 4.0) {
         return false;
     }
-    uint64_t units[LAST_LAYOUT + 1];
-    uint64_t fewest = 0;
-    for (uint32_t layout = FIRST_LAYOUT; layout <= LAST_LAYOUT; layout++) {
-        units[layout] = units_for(capacity, fpr - floor_rate, layout);
-        if (units[layout] != 0 && (fewest == 0 || units[layout] < fewest)) {
-            fewest = units[layout];
-        }
+    uint32_t layout = layout_for(fpr);
+    uint64_t units = units_for(capacity, fpr - floor_rate, layout);
+    if (units == 0) {
+        return false;
     }
-    for (uint32_t layout = FIRST_LAYOUT; layout <= LAST_LAYOUT; layout++) {
-        if (units[layout] != 0 && is_worth_taking(layout, units[layout], fewest)) {
-            uint64_t bits = units[layout] * PERHAPS_UNIT_BITS;
-            *size = (struct perhaps__size){
-                .capacity = capacity,
-                .fpr = fpr,
-                .fpr_expected = perhaps__blocked_expected_fpr(capacity, bits, layout) + floor_rate,
-                .bits = bits,
-                .positions = shapes[layout].lanes * shapes[layout].bits_per_lane,
-                .layout = layout,
-            };
-            return true;
-        }
-    }
-    return false;
+    uint64_t bits = units * PERHAPS_UNIT_BITS;
+    *size = (struct perhaps__size){
+        .capacity = capacity,
+        .fpr = fpr,
+        .fpr_expected = perhaps__blocked_expected_fpr(capacity, bits, layout) + floor_rate,
+        .bits = bits,
+        .positions = shapes[layout].lanes * shapes[layout].bits_per_lane,
+        .layout = layout,
+    };
+    return true;
 }
 
-// Every layout offers the rate that these bits give it. The smallest offer that sizing turns into a filter which fits
-// is taken; sizing may prefer a faster layout that does not, but the fastest one's own offer always does.
+// Every layout offers the rate that these bits give it, or the smallest rate that it is taken for if that is larger. An
+// offer for which sizing takes another layout is void. From the strictest on, the first offer that stands is the
+// smallest.
 bool perhaps__blocked_fpr_for(uint64_t capacity, uint64_t bits, double smallest, double largest,
                               struct perhaps__size *size)
 {
@@ -140,17 +145,15 @@ bool perhaps__blocked_fpr_for(uint64_t capacity, uint64_t bits, double smallest,
     }
     uint64_t usable = perhaps__min(bits, PERHAPS_MAX_BITS) & ~(uint64_t)(PERHAPS_UNIT_BITS - 1);
     double floor_rate = perhaps__hash_floor(capacity);
-    bool found = false;
-    for (uint32_t layout = FIRST_LAYOUT; layout <= LAST_LAYOUT; layout++) {
+    for (size_t i = PERHAPS_COUNT(choices); i > 0; i--) {
+        const struct choice *choice = &choices[i - 1];
         // A hair above the rate itself, so that rounding does not ask for one unit more.
-        double offer = (perhaps__blocked_expected_fpr(capacity, usable, layout) + floor_rate) * (1.0 + 1e-12);
-        double fpr = fmax(fmax(offer, floor_rate * 4.0), smallest);
-        struct perhaps__size candidate;
-        if (fpr <= largest && (!found || fpr < size->fpr) && perhaps__blocked_size(capacity, fpr, &candidate) &&
-            candidate.bits <= bits) {
-            *size = candidate;
-            found = true;
+        double offer = (perhaps__blocked_expected_fpr(capacity, usable, choice->layout) + floor_rate) * (1.0 + 1e-12);
+        double fpr = fmax(fmax(offer, floor_rate * 4.0), fmax(smallest, choice->smallest_fpr));
+        if (fpr <= largest && layout_for(fpr) == choice->layout && perhaps__blocked_size(capacity, fpr, size) &&
+            size->bits <= bits) {
+            return true;
         }
     }
-    return found;
+    return false;
 }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Any bytes are safe to load, and what loads is a filter: it answers, takes keys, and encodes to bytes that load again.
+//
+// The first byte says what is done to the others before: 0 nothing, 1 the header's checksum is mended, 2 those of the
+// chunks too, so that the fuzzer gets past them.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support_format.h"
+#include "support_memory.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool condition, const char *text)
+{
+    if (!condition) {
+        (void)fprintf(stderr, "%s\n", text);
+        abort();
+    }
+}
+
+static perhaps_filter *decode(const uint8_t *bytes, size_t size, const perhaps_allocator *allocator)
+{
+    perhaps_load_options options = {.size = sizeof options, .allocator = allocator};
+    perhaps_error error = {.size = sizeof error};
+    perhaps_filter *filter = NULL;
+    int result = perhaps_decode(bytes, size, &options, &filter, &error);
+    demand((result == PERHAPS_OK) == (filter != NULL), "result and filter do not agree");
+    demand(result == PERHAPS_OK || (error.code == result && error.text[0] != '\0'), "a failure is not described");
+    return filter;
+}
+
+static uint8_t *encode(const perhaps_filter *filter, size_t *size)
+{
+    perhaps_statistics statistics = {.size = sizeof statistics};
+    demand(perhaps_stats(filter, &statistics) == PERHAPS_OK, "stats fails");
+    uint8_t *bytes = malloc((size_t)statistics.encoded_bytes);
+    demand(perhaps_encode(filter, bytes, (size_t)statistics.encoded_bytes, size, NULL) == PERHAPS_OK, "encode fails");
+    return bytes;
+}
+
+static void use(perhaps_filter *filter)
+{
+    for (uint64_t hash = 0; hash < 16; hash++) {
+        int before = perhaps_might_contain_hash(filter, hash);
+        int added = perhaps_add_hash(filter, hash);
+        demand((before == 0 || before == 1) && added == !before, "an add and the answer before it do not agree");
+        demand(perhaps_might_contain_hash(filter, hash) == 1, "FALSE NEGATIVE");
+    }
+}
+
+// Whether encoding gives back every section of the bytes; those that are not known and may be skipped are gone.
+static bool knows_all_sections(const perhaps_filter *filter, const uint8_t *bytes)
+{
+    const void *metadata = NULL;
+    size_t length = 0;
+    demand(perhaps_metadata(filter, &metadata, &length) == PERHAPS_OK, "metadata is not told");
+    return format_get(bytes, FORMAT_SECTIONS, 4) == (length > 0 ? 2 : 1);
+}
+
+static void check_filter(perhaps_filter *filter, const uint8_t *bytes, size_t size, const perhaps_allocator *allocator)
+{
+    size_t first_size;
+    size_t second_size;
+    uint8_t *first = encode(filter, &first_size);
+    perhaps_filter *again = decode(first, first_size, allocator);
+    demand(again != NULL, "what was loaded and encoded does not load");
+    uint8_t *second = encode(again, &second_size);
+    demand(second_size == first_size && memcmp(first, second, first_size) == 0, "encoded twice, the bytes differ");
+    demand(first_size <= size, "it grew");
+    if (knows_all_sections(filter, bytes)) {
+        demand(first_size == size && memcmp(first, bytes, size) == 0, "the bytes are not those that were loaded");
+    }
+    use(again);
+    perhaps_free(again);
+    free(first);
+    free(second);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0) {
+        return 0;
+    }
+    uint8_t *bytes = malloc(size); // one less is used: AddressSanitizer sees a read beyond them
+    memmove(bytes, data + 1, size - 1);
+    bytes = realloc(bytes, size > 1 ? size - 1 : 1);
+    if (data[0] % 3 == 1) {
+        (void)format_mend_header(bytes, size - 1);
+    } else if (data[0] % 3 == 2) {
+        (void)format_mend_all(bytes, size - 1);
+    }
+    struct support_memory memory = {0};
+    perhaps_allocator allocator = support_memory_allocator(&memory);
+    perhaps_filter *filter = decode(bytes, size - 1, &allocator);
+    demand(memory.total <= 2 * (uint64_t)size + 4096, "more memory than the input justifies");
+    if (filter != NULL) {
+        check_filter(filter, bytes, size - 1, &allocator);
+        perhaps_free(filter);
+    }
+    demand(support_memory_is_clean(&memory), "memory is left, or was released with another size");
+    free(bytes);
+    return 0;
+}

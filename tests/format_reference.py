@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A second reader of docs/format.md, written from its text alone, on an independent build of xxHash.
+
+    tests/format_reference.py FILE...         prints what each filter says of itself
+    tests/format_reference.py --golden FOLDER  checks every *.perhaps there against the keys in its *.keys
+
+A .keys file has a line for each key with its answer, "+" perhaps or "-" surely absent: a space, then the key in
+hexadecimal, or the hash as a number where the caller hashes.
+"""
+import pathlib
+import struct
+import sys
+
+import xxhash
+
+MASK = 2**64 - 1
+PROBE_LENGTHS = (0, 1, 3, 5, 8, 12, 16, 33, 128, 200, 240, 256, 600)
+LAYOUTS = {1: (32, 4, 64, 1), 2: (32, 8, 32, 1), 3: (64, 8, 64, 1), 4: (64, 8, 64, 2)}  # bytes, lanes, bits, of a key
+SALT = (0x5692161D, 0xDBD23897, 0x1E535EED, 0xB7A4712D, 0xB6BF613D, 0xD1770797, 0x12AE3023, 0xD56B1FBB)
+
+
+def checksum(data):
+    return xxhash.xxh3_64_intdigest(data, 0)
+
+
+def mix(x):
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def demand(condition, what):
+    if not condition:
+        raise ValueError(what)
+
+
+class Filter:
+    def __init__(self, data):
+        demand(data[:8] == b"\xb6perhaps", "magic")
+        (self.version, fixed_size, header_size, payload_size, section_size, sections, chunk_shift, chunks, self.kind,
+         self.source, self.seed, self.capacity, self.fpr, self.flags, self.probe, layers) = struct.unpack(
+             "<IIQQQIIQIIQQdQQI", data[8:108])
+        demand(self.version == 0 and fixed_size == 128 and layers == 1 and chunk_shift == 20, "fixed part")
+        demand(not any(data[108:128]), "reserved")
+        demand(header_size % 64 == 0 and header_size + payload_size == len(data), "sizes")
+        header = data[:header_size]
+        demand(checksum(header[:-8]) == struct.unpack("<Q", header[-8:])[0], "header checksum")
+        self.payload = data[header_size:]
+        self.read_sections(header[128:128 + section_size], sections)
+        table = header[128 + section_size:-8]
+        demand(chunks == -(-payload_size // 2**20), "chunks")
+        for i in range(chunks):
+            demand(checksum(self.payload[i << 20:(i + 1) << 20]) == struct.unpack_from("<Q", table, 8 * i)[0],
+                   f"chunk {i}")
+        demand(not any(table[8 * chunks:]) and len(table) - 8 * chunks < 64, "padding")
+        demand(sum(byte.bit_count() for byte in self.payload) == self.set_bits, "set bits")
+        demand(self.fingerprint() == self.probe, "probe fingerprint")
+
+    def read_sections(self, data, count):
+        self.metadata = b""
+        at = 0
+        for _ in range(count):
+            kind, flags, size = struct.unpack_from("<IIQ", data, at)
+            body = data[at + 16:at + 16 + size]
+            at += 16 + (size + 7) // 8 * 8
+            if kind == 1:
+                (offset, payload_size, _, _, self.adds, self.bits, self.set_bits, self.positions,
+                 self.layout) = struct.unpack("<QQQdQQQII", body)
+                demand(offset == 0 and payload_size == len(self.payload) == self.bits // 8 and flags == 1, "layer")
+                demand(self.layout in LAYOUTS if self.kind == 2 else self.layout == 0, "layout")
+            elif kind == 2:
+                self.metadata = body
+        demand(at == len(data), "section size")
+
+    def hash(self, key):
+        return key if self.source == 2 else xxhash.xxh3_64_intdigest(key, self.seed)
+
+    def place(self, key_hash):
+        return mix(key_hash ^ mix((self.seed + 0x9E3779B97F4A7C15) & MASK))
+
+    def block(self, key_hash):
+        """The number of a key's block, and its bits there as one number."""
+        size, lanes, lane_bits, bits_of_key = LAYOUTS[self.layout]
+        at = self.place(key_hash)
+        choices = (at & 0xFFFFFFFF, (at * 0x9FB21C651E98DF25 & MASK) >> 32)[:bits_of_key]
+        mask = 0
+        for choice in choices:
+            for i in range(lanes):
+                bit = (choice * SALT[i] & 0xFFFFFFFF) >> (27 if lane_bits == 32 else 26)
+                mask |= 1 << i * lane_bits + bit
+        return at * (len(self.payload) // size) >> 64, mask
+
+    def walk(self, key_hash):
+        at = self.place(key_hash)
+        step = ((at << 32 | at >> 32) & MASK) | 1
+        for _ in range(self.positions):
+            yield (((at ^ (at >> 32)) * 0xD6E8FEB86659FD93 & MASK) * self.bits) >> 64
+            at = (at + step) & MASK
+
+    def might_contain(self, key):
+        if self.kind == 2:
+            number, mask = self.block(self.hash(key))
+            size = LAYOUTS[self.layout][0]
+            return mask & ~int.from_bytes(self.payload[number * size:(number + 1) * size], "little") == 0
+        return all(self.payload[bit // 8] >> bit % 8 & 1 for bit in self.walk(self.hash(key)))
+
+    def fingerprint(self):
+        sequence = bytes(i % 251 for i in range(600))
+        digest = 0
+        for number, length in enumerate(PROBE_LENGTHS):
+            key_hash = number if self.source == 2 else self.hash(sequence[:length])
+            if self.kind == 2:
+                block, mask = self.block(key_hash)
+                digest = mix(digest ^ block)
+                for i in range(8):
+                    digest = mix(digest ^ (mask >> 64 * i & MASK))
+                continue
+            for position in self.walk(key_hash):
+                digest = mix(digest ^ position)
+        return digest
+
+
+def check_golden(folder):
+    files = sorted(pathlib.Path(folder).glob("*.perhaps"))
+    demand(files, "no golden files")
+    for path in files:
+        golden = Filter(path.read_bytes())
+        keys = path.with_suffix(".keys").read_text(encoding="ascii").splitlines()
+        for line in keys:
+            sign, key = line[:1], line[2:]
+            key = int(key) if golden.source == 2 else bytes.fromhex(key)
+            demand(golden.might_contain(key) == (sign == "+"), f"{path.name}: key {line}")
+        print(f"{path.name}: {len(keys)} keys answered as recorded")
+
+
+def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--golden":
+        check_golden(sys.argv[2])
+        return
+    for name in sys.argv[1:]:
+        read = Filter(pathlib.Path(name).read_bytes())
+        print(f"{name}: n {read.capacity} p {read.fpr} m {read.bits} k {read.positions} layout {read.layout} set {read.set_bits} "
+              f"adds {read.adds} seed {read.seed} probe {read.probe:#x} metadata {len(read.metadata)}")
+
+
+if __name__ == "__main__":
+    main()

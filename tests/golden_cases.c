@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "golden_cases.h"
+
+#include <string.h>
+
+#include "support_keys.h"
+
+static const struct golden_case {
+    const char *name;
+    uint32_t kind;
+    uint64_t capacity;
+    double fpr;
+    uint64_t seed;
+    uint32_t hash_source;
+    enum support_family family;
+    uint64_t keys;   // numbers 0 to keys - 1 are added
+    uint64_t merged; // numbers keys to keys + merged - 1 are added to another filter, which is merged in
+    const char *metadata;
+    size_t metadata_size;
+} cases[] = {
+    {.name = "v0-bloom-empty", .capacity = 100, .fpr = 0.01},
+    {.name = "v0-bloom-words", .capacity = 100, .fpr = 0.01, .family = SUPPORT_WORDS, .keys = 100},
+    {.name = "v0-bloom-half", .capacity = 400, .fpr = 0.5, .family = SUPPORT_DIGESTS, .keys = 400},
+    {.name = "v0-bloom-seed",
+     .capacity = 50,
+     .fpr = 0.001,
+     .seed = UINT64_C(0xfedcba9876543210),
+     .family = SUPPORT_URLS,
+     .keys = 50},
+    {.name = "v0-bloom-strict", .capacity = 20, .fpr = 1e-9, .seed = 1, .family = SUPPORT_UUIDS, .keys = 20},
+    {.name = "v0-bloom-metadata",
+     .capacity = 10,
+     .fpr = 0.1,
+     .family = SUPPORT_INTEGERS,
+     .keys = 10,
+     .metadata = "made from \0 a\n list",
+     .metadata_size = 19},
+    {.name = "v0-bloom-caller", .capacity = 64, .fpr = 0.02, .seed = 5, .hash_source = PERHAPS_HASH_CALLER, .keys = 64},
+    {.name = "v0-bloom-merged", .capacity = 100, .fpr = 0.01, .family = SUPPORT_DECIMALS, .keys = 40, .merged = 40},
+    {.name = "v0-bloom-overfull", .capacity = 1, .fpr = 0.5, .family = SUPPORT_WORDS, .keys = 3000},
+    // The four layouts of blocked.
+    {.name = "v0-blocked-4x64",
+     .kind = PERHAPS_KIND_BLOCKED,
+     .capacity = 200,
+     .fpr = 0.1,
+     .family = SUPPORT_WORDS,
+     .keys = 200},
+    {.name = "v0-blocked-8x32",
+     .kind = PERHAPS_KIND_BLOCKED,
+     .capacity = 100,
+     .fpr = 0.01,
+     .seed = UINT64_C(0xfedcba9876543210),
+     .family = SUPPORT_URLS,
+     .keys = 60,
+     .merged = 40},
+    {.name = "v0-blocked-8x64",
+     .kind = PERHAPS_KIND_BLOCKED,
+     .capacity = 60,
+     .fpr = 0.001,
+     .seed = 5,
+     .hash_source = PERHAPS_HASH_CALLER,
+     .keys = 60},
+    {.name = "v0-blocked-8x64-two",
+     .kind = PERHAPS_KIND_BLOCKED,
+     .capacity = 50,
+     .fpr = 1e-6,
+     .family = SUPPORT_UUIDS,
+     .keys = 50,
+     .metadata = "two bits a lane",
+     .metadata_size = 15},
+};
+
+#define CASES (sizeof cases / sizeof cases[0])
+#define RECORDED_PRESENT 40
+#define RECORDED_ABSENT 40
+
+const char *golden_name(size_t i)
+{
+    return i < CASES ? cases[i].name : NULL;
+}
+
+static perhaps_filter *fill(const struct golden_case *golden, uint64_t first, uint64_t count)
+{
+    const perhaps_options options = {
+        .size = sizeof options,
+        .kind = golden->kind,
+        .hash_source = golden->hash_source,
+        .capacity = golden->capacity,
+        .fpr = golden->fpr,
+        .seed = golden->seed,
+    };
+    perhaps_filter *filter = NULL;
+    if (perhaps_create(&options, &filter, NULL) != PERHAPS_OK) {
+        return NULL;
+    }
+    uint8_t key[SUPPORT_KEY_MAX];
+    for (uint64_t number = first; number < first + count; number++) {
+        if (golden->hash_source == PERHAPS_HASH_CALLER) {
+            (void)perhaps_add_hash(filter, number);
+        } else {
+            (void)perhaps_add(filter, key, support_key(golden->family, number, key));
+        }
+    }
+    return filter;
+}
+
+perhaps_filter *golden_build(size_t i)
+{
+    const struct golden_case *golden = &cases[i];
+    perhaps_filter *filter = fill(golden, 0, golden->keys);
+    perhaps_filter *other = fill(golden, golden->keys, golden->merged);
+    if (filter != NULL && other != NULL) {
+        (void)perhaps_merge(filter, other, NULL); // an empty one changes nothing
+        (void)perhaps_set_metadata(filter, golden->metadata, golden->metadata_size);
+    }
+    perhaps_free(other);
+    return filter;
+}
+
+int golden_key(size_t i, size_t j, struct golden_key *key)
+{
+    static uint8_t bytes[SUPPORT_KEY_MAX];
+    const struct golden_case *golden = &cases[i];
+    uint64_t present = golden->keys + golden->merged;
+    present = present < RECORDED_PRESENT ? present : RECORDED_PRESENT;
+    if (j >= present + RECORDED_ABSENT) {
+        return 0;
+    }
+    // The last ones added, so that both sides of a merge are asked; then some that never were.
+    uint64_t last = golden->keys + golden->merged;
+    uint64_t number = j < present ? last - 1 - j : SUPPORT_ABSENT + j;
+    key->hash = number;
+    key->length = support_key(golden->family, number, bytes);
+    key->bytes = bytes;
+    return 1;
+}
+
+int golden_ask(const perhaps_filter *filter, const struct golden_key *key)
+{
+    perhaps_statistics statistics = {.size = sizeof statistics};
+    if (perhaps_stats(filter, &statistics) != PERHAPS_OK) {
+        return -1;
+    }
+    return statistics.hash_source == PERHAPS_HASH_CALLER ? perhaps_might_contain_hash(filter, key->hash)
+                                                         : perhaps_might_contain(filter, key->bytes, key->length);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Bytes become operations on two filters, whose answers are compared with an exact set. Driven by a seeded generator
+// (test_model.c), by libFuzzer (fuzz/fuzz_operations.c) and by the saved corpus.
+#ifndef PERHAPS_TESTS_INTERPRETER_H
+#define PERHAPS_TESTS_INTERPRETER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// How often each thing happened, to see that a driver reaches all of them.
+struct interpreter_counts {
+    uint64_t operations[16];
+    uint64_t kinds[8]; // runs with a filter of each kind
+    uint64_t false_positives;
+    uint64_t merges_refused;
+    uint64_t allocations_failed;
+    uint64_t damage_refused;
+};
+
+// Runs the operations until the bytes end. NULL, or what the library did wrong. Adds to *counts unless it is NULL.
+const char *interpret(const uint8_t *bytes, size_t size, struct interpreter_counts *counts);
+
+#endif

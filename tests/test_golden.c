@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Files that an earlier build wrote: they load, answer as recorded, and are what is written today, byte for byte.
+//
+//     test_golden FOLDER
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "golden_cases.h"
+#include "support.h"
+
+static const char *folder;
+
+static char *golden_path(size_t i, const char *extension)
+{
+    char *path = support_allocate(4096);
+    (void)snprintf(path, 4096, "%s/%s.%s", folder, golden_name(i), extension);
+    return path;
+}
+
+static void test_built_today_the_bytes_are_the_same(void **state)
+{
+    for (size_t i = 0; golden_name(i) != NULL; i++) {
+        char *path = golden_path(i, "perhaps");
+        struct support_bytes bytes = support_read_file(path);
+        perhaps_filter *filter = golden_build(i);
+        struct support_bytes today = support_encode(filter);
+        if (!support_bytes_equal(bytes, today)) {
+            fail_msg("%s: other bytes are written today", golden_name(i));
+        }
+        perhaps_free(filter);
+        free(today.data);
+        free(bytes.data);
+        free(path);
+    }
+}
+
+static void assert_answers(const perhaps_filter *filter, size_t i, FILE *answers)
+{
+    struct golden_key key;
+    for (size_t j = 0; golden_key(i, j, &key); j++) {
+        char line[256];
+        assert_non_null(fgets(line, sizeof line, answers));
+        assert_true((line[0] == '+' || line[0] == '-') && line[1] == ' ');
+        if (golden_ask(filter, &key) != (line[0] == '+')) {
+            fail_msg("%s: answers differently to key %zu: %s", golden_name(i), j, line);
+        }
+    }
+    assert_int_equal(fgetc(answers), EOF);
+}
+
+static void test_answers_are_those_recorded(void **state)
+{
+    static const uint32_t flags[] = {0, PERHAPS_OPEN_COPY};
+    for (size_t i = 0; golden_name(i) != NULL; i++) {
+        char *path = golden_path(i, "perhaps");
+        char *answers_path = golden_path(i, "keys");
+        for (size_t j = 0; j < SUPPORT_COUNT(flags); j++) {
+            perhaps_filter *filter = support_open(path, flags[j]);
+            FILE *answers = fopen(answers_path, "r");
+            assert_non_null(answers);
+            assert_answers(filter, i, answers);
+            (void)fclose(answers);
+            perhaps_free(filter);
+        }
+        free(path);
+        free(answers_path);
+    }
+}
+
+// A file that no case reads would not be tested.
+static void test_no_file_is_forgotten(void **state)
+{
+    size_t count = 0;
+    while (golden_name(count) != NULL) {
+        count++;
+    }
+    assert_int_equal(support_count_entries(folder), 2 * count);
+}
+
+int main(int argc, char **argv)
+{
+    folder = argc > 1 ? argv[1] : "golden";
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_built_today_the_bytes_are_the_same),
+        cmocka_unit_test(test_answers_are_those_recorded),
+        cmocka_unit_test(test_no_file_is_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
