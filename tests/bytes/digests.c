@@ -18,8 +18,7 @@ static perhaps_filter *create(uint32_t kind, uint64_t capacity, double fpr, uint
 {
     perhaps_error error = {.size = sizeof error};
     perhaps_filter *filter = NULL;
-    perhaps_options options = {
-        .size = sizeof options, .kind = kind, .capacity = capacity, .fpr = fpr, .seed = seed};
+    perhaps_options options = {.size = sizeof options, .kind = kind, .capacity = capacity, .fpr = fpr, .seed = seed};
     if (perhaps_create(&options, &filter, &error) < 0) {
         fail("create", &error);
     }
@@ -117,8 +116,8 @@ static void print_sizes(uint32_t kind, double fpr)
         perhaps_options options = {.size = sizeof options, .kind = kind, .capacity = capacities[i], .fpr = fpr};
         perhaps_sizing sizing = {.size = sizeof sizing};
         if (perhaps_size_for(&options, &sizing, NULL) == 0) {
-            printf("size %s n=%llu p=%g bits=%llu k=%u\n", perhaps_kind_name(kind),
-                   (unsigned long long)capacities[i], fpr, (unsigned long long)sizing.bits, sizing.positions);
+            printf("size %s n=%llu p=%g bits=%llu k=%u\n", perhaps_kind_name(kind), (unsigned long long)capacities[i],
+                   fpr, (unsigned long long)sizing.bits, sizing.positions);
         }
     }
 }
