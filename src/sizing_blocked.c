@@ -49,9 +49,9 @@ static double mixture(uint64_t capacity, double blocks, const struct perhaps__bl
     double both_clear = 1.0;
     double sum = 0.0;
     double mean = keys / blocks;
-    for (double j = 0.0; j <= keys && (j <= mean || weight > 1e-20); j += 1.0) {
+    for (uint64_t j = 0; j <= capacity && ((double)j <= mean || weight > 1e-20); j++) {
         sum += weight * power(lane_hit(shape, clear, both_clear), shape->lanes);
-        weight *= (keys - j) / (j + 1.0) * odds;
+        weight *= (double)(capacity - j) / (double)(j + 1) * odds;
         clear *= one_clear;
         both_clear *= two_clear;
     }

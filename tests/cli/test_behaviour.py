@@ -8,6 +8,7 @@ Classes whose name begins with Long take more than a few seconds; "quick" and "l
 No test measures time: waits are bounded, and a wait that runs out is a failure.
 """
 import contextlib
+import fcntl
 import os
 import pathlib
 import pty
@@ -221,6 +222,23 @@ class Locking(Case):
         self.run_tool("add", "--no-wait", "f.filter", data=b"one\n")
         self.assertFalse((self.work / "f.filter.lock").exists())
 
+    def test_what_was_made_while_create_waited(self):
+        """It is looked for again once the lock is there, and not overwritten."""
+        with open(self.work / "f.filter.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            process = self.start("create", "-n", "5", "f.filter")
+            wait_until(lambda: self.has_open(process, "f.filter.lock"), "it waits for the lock")
+            (self.work / "f.filter").write_bytes(b"somebody else's")
+        self.assertEqual(process.communicate()[1], b"perhaps: f.filter: exists; -f overwrites it\n")
+        self.assertEqual(process.returncode, 2)
+        self.assertEqual((self.work / "f.filter").read_bytes(), b"somebody else's")
+
+    def has_open(self, process, name):
+        descriptors = pathlib.Path(f"/proc/{process.pid}/fd")
+        with contextlib.suppress(OSError):  # closed meanwhile
+            return any(path.resolve() == (self.work / name).resolve() for path in descriptors.iterdir())
+        return False
+
     def test_twenty_adds_at_once(self):
         self.run_tool("create", "-q", "-n", "3000", "-p", "1e-6", "f.filter")
         parts = [self.lines(f"part{i}", range(100 * i, 100 * i + 100)) for i in range(20)]
@@ -259,6 +277,36 @@ class Signals(Case):
         for number in (signal.SIGINT, signal.SIGTERM):
             self.check_signal(number, "create", "f.filter")
             self.check_signal(number, "create", "-n", "5", "f.filter", "-")
+
+    def test_signals_wait_for_a_save(self):
+        """One that comes while a filter is being written takes effect when it is in place."""
+        module = os.environ.get("PERHAPS_PAUSE_FSYNC")
+        if module is None:
+            self.skipTest("PERHAPS_PAUSE_FSYNC is not set")
+        self.environment["LD_PRELOAD"] = module
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            process = self.start("create", "-q", "-f", "-n", "5", "f.filter")
+            wait_until((self.work / "at-fsync").exists, "the filter is being written")
+            process.send_signal(number)
+            wait_until(lambda: process.poll() is not None or self.is_pending(process, number), "the signal is there")
+            (self.work / "go-on").touch()
+            process.wait(PATIENCE)
+            self.assertEqual(process.returncode, -number)
+            for name in ("at-fsync", "go-on"):
+                (self.work / name).unlink()
+            self.assertLessEqual(set(self.tree()), {pathlib.Path("f.filter"), pathlib.Path("f.filter.lock")})
+            if number != signal.SIGQUIT:  # which is not caught: it may leave the lock, and a core
+                self.assertEqual(set(self.tree()), {pathlib.Path("f.filter")})
+            del self.environment["LD_PRELOAD"]
+            self.run_tool("verify", "-q", "f.filter")
+            self.environment["LD_PRELOAD"] = module
+            (self.work / "f.filter").unlink()
+
+    @staticmethod
+    def is_pending(process, number):
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+        pending = next(line.split()[1] for line in status.splitlines() if line.startswith("ShdPnd:"))
+        return int(pending, 16) >> (number - 1) & 1 == 1
 
     def test_ignored_signals_stay_ignored(self):
         process = self.start("create", "-q", "f.filter",
