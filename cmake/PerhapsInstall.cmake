@@ -1,4 +1,5 @@
-# Headers, libraries, the tool, manual pages, shell completions, pkg-config files and the CMake package.
+# Headers, libraries, the tool, manual pages, pkg-config files and the CMake package. Shell completions are printed by the
+# tool and installed beside where it is built, in cli/CMakeLists.txt.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/perhaps")

@@ -39,7 +39,7 @@ uint64_t perhaps__smallest_units(perhaps__expectation *expectation, uint64_t cap
 
 // The functions of a kind, as kinds.c lists them. All return false when no filter of the kind can do it.
 
-// The smallest filter for n keys at p, 0 < p < 1.
+// The smallest filter for n keys at p, 0 < p < 1; for blocked, of the layout that p gets. More keys never get less.
 typedef bool perhaps__size_function(uint64_t capacity, double fpr, struct perhaps__size *size);
 // The smallest p that at most `bits` bits can promise for n keys, between `smallest` and `largest`.
 typedef bool perhaps__fpr_function(uint64_t capacity, uint64_t bits, double smallest, double largest,

@@ -201,7 +201,7 @@ static void test_layouts(void **state)
     for (double p = 0.25; p >= 1e-6; p *= 0.93) {
         uint32_t layout = private_size(10000000, p).layout;
         double needed[LAST + 1];
-        double fewest = INFINITY;
+        double fewest = (double)INFINITY;
         for (uint32_t i = FIRST; i <= LAST; i++) {
             needed[i] = bits_per_key(i, p);
             fewest = fmin(fewest, needed[i]);

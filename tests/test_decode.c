@@ -380,6 +380,21 @@ static void test_unknown_sections(void **state)
     free(bytes.data);
 }
 
+// A section that claims more than the header has, and another behind it, which would be looked for far away.
+static void test_section_beyond_the_header(void **state)
+{
+    static const uint64_t sizes[] = {32, 4096, UINT64_C(1) << 40, UINT64_MAX - 7, UINT64_MAX};
+    struct support_bytes bytes = example();
+    format_put(bytes.data, FORMAT_SECTIONS, 4, 3);
+    format_put(bytes.data, FORMAT_SECOND_SECTION + FORMAT_SECTION_TYPE, 4, 1000);
+    for (size_t i = 0; i < SUPPORT_COUNT(sizes); i++) {
+        format_put(bytes.data, FORMAT_SECOND_SECTION + FORMAT_SECTION_DATA_SIZE, 8, sizes[i]);
+        assert_true(format_mend_header(bytes.data, bytes.size));
+        assert_refused(bytes.data, bytes.size, PERHAPS_E_DAMAGED, "header's section is not");
+    }
+    free(bytes.data);
+}
+
 // The metadata section may hold 64 KiB and not a byte more.
 static void test_largest_metadata(void **state)
 {
@@ -518,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_fields_of_the_layer),
         cmocka_unit_test(test_sections),
         cmocka_unit_test(test_unknown_sections),
+        cmocka_unit_test(test_section_beyond_the_header),
         cmocka_unit_test(test_largest_metadata),
         cmocka_unit_test(test_padding_of_the_header),
         cmocka_unit_test(test_header_of_another_size),

@@ -386,6 +386,7 @@ static void test_header_changes_while_it_is_read(void **state)
         perhaps__files = &changing;
         support_assert_failed(perhaps_open(scene.path, &options, &filter, &error), PERHAPS_E_DAMAGED, &error);
         disarm();
+        assert_non_null(strstr(error.text, "header's size")); // and not later, by what it would have led to
         assert_true(support_memory_is_clean(&memory));
         free(changed.data);
     }

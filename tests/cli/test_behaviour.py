@@ -514,6 +514,9 @@ class LongInput(Case):
 
 
 def main():
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:  # as in the background of a shell; children would inherit it
+            signal.signal(number, signal.SIG_DFL)
     words = sys.argv[1:]
     if words and words[0] in ("quick", "long"):
         classes = [name for name, value in globals().items()
