@@ -179,8 +179,9 @@ static bool resolve_target(struct replacement *replacement)
         return true;
     }
     size_t length = strlen(replacement->path);
-    if (errno != ENOENT || length == 0) {
-        return false;
+    struct stat link;
+    if (errno != ENOENT || length == 0 || lstat(replacement->path, &link) == 0) {
+        return false; // in the last case a link that leads nowhere: errno still says ENOENT
     }
     if (length >= sizeof replacement->target) {
         errno = ENAMETOOLONG;

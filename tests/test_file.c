@@ -178,6 +178,14 @@ static void test_symbolic_links(void **state)
     assert_true(lstat(link, &status) == 0 && S_ISLNK(status.st_mode));
     assert_true(lstat(chain, &status) == 0 && S_ISLNK(status.st_mode));
     assert_true(lstat(target, &status) == 0 && S_ISREG(status.st_mode));
+    // A link that leads nowhere is neither followed nor replaced.
+    char *dangling = support_path(state, "dangling");
+    assert_int_equal(symlink("folder/nothing", dangling), 0);
+    perhaps_error error = {.size = sizeof error};
+    assert_int_equal(perhaps_save(filter, dangling, &error), PERHAPS_E_IO);
+    assert_true(lstat(dangling, &status) == 0 && S_ISLNK(status.st_mode));
+    assert_int_equal(unlink(dangling), 0);
+    free(dangling);
     assert_file(target, filter);
     assert_int_equal(support_count_entries(folder), 1);
     assert_int_equal(support_count_entries(*state), 3);

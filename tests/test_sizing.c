@@ -54,21 +54,28 @@ static void test_exact_expectation(void **state)
     }
 }
 
-// Where the sum gives way to the second-order formula (n*k > 10^4) the two differ by at most 3.5e-5 of the value, at
+// The second-order formula may promise too little, never too much: it lies above the whole sum, by no more than that.
+static void assert_barely_above(double formula, double sum, double relative)
+{
+    assert_true(formula >= sum * (1.0 - 1e-9)); // at k = 1 and 2 they are equal but for rounding
+    assert_near(formula, sum, relative);
+}
+
+// Where the sum gives way to the second-order formula (n*k > 10^4) the two differ by at most 7e-6 of the value, at
 // k = 30; less for smaller k. Held against the whole distribution on both sides of the step.
 static void test_second_order_continues_the_sum(void **state)
 {
     static const struct {
         uint32_t positions;
-        double relative_error; // measured: 1e-15, 4e-8, 2.5e-7, 6e-6, 3.5e-5
-    } cases[] = {{1, 1e-11}, {7, 1e-7}, {10, 1e-6}, {20, 1e-5}, {30, 5e-5}};
+        double relative_error; // measured: 1e-15, 6e-8, 2e-7, 2e-6, 7e-6
+    } cases[] = {{1, 1e-11}, {7, 1e-7}, {10, 4e-7}, {20, 4e-6}, {30, 1e-5}};
     for (size_t i = 0; i < SUPPORT_COUNT(cases); i++) {
         uint32_t k = cases[i].positions;
         uint64_t below = 10000 / k;
         uint64_t bits = (uint64_t)((double)(below * k) / 0.6931 / PERHAPS_UNIT_BITS + 1.0) * PERHAPS_UNIT_BITS;
         assert_near(perhaps__bloom_expected_fpr(below, bits, k), summed_fpr(below, bits, k), 1e-11);
-        assert_near(perhaps__bloom_expected_fpr(below + 1, bits, k), summed_fpr(below + 1, bits, k),
-                    cases[i].relative_error);
+        assert_barely_above(perhaps__bloom_expected_fpr(below + 1, bits, k), summed_fpr(below + 1, bits, k),
+                            cases[i].relative_error);
     }
 }
 
@@ -77,8 +84,8 @@ static void test_second_order_at_other_loads(void **state)
 {
     static const uint64_t sizes[] = {5120, 48640};
     for (size_t i = 0; i < SUPPORT_COUNT(sizes); i++) {
-        assert_near(perhaps__bloom_expected_fpr(1429, sizes[i], 7), summed_fpr(1429, sizes[i], 7), 1e-7);
-        assert_near(perhaps__bloom_expected_fpr(334, sizes[i], 30), summed_fpr(334, sizes[i], 30), 5e-5);
+        assert_barely_above(perhaps__bloom_expected_fpr(1429, sizes[i], 7), summed_fpr(1429, sizes[i], 7), 2e-7);
+        assert_barely_above(perhaps__bloom_expected_fpr(334, sizes[i], 30), summed_fpr(334, sizes[i], 30), 2e-5);
     }
 }
 

@@ -292,8 +292,8 @@ PERHAPS_API int perhaps_might_contain_many_hash(const perhaps_filter *filter, co
  * filters made with the same options are; capacity and target stay those of `into`. Afterwards `into` answers
  * "perhaps" for every key added to either; the result of merging equals, bit for bit, adding all keys to one
  * filter. How many adds that was is not known exactly any more: statistics.adds becomes the sum, which counts
- * common keys twice (adds_exact turns 0), while distinct_estimate and fpr_now stay what the bits say. Merging a
- * filter into itself changes nothing.
+ * common keys twice (adds_exact turns 0 unless one of the two was empty), while distinct_estimate and fpr_now
+ * stay what the bits say. Merging a filter into itself changes nothing.
  *
  * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_MISMATCH (the text names what differs, with both values) or
  * PERHAPS_E_READ_ONLY (`into` is a view of a file). O(m). */
@@ -400,7 +400,7 @@ PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *optio
  * disk, renamed over `path`, and the directory flushed. A reader sees the old file or the new one; a crash
  * leaves one of them whole; on error the temporary file is removed and `path` is untouched. An existing
  * file's permissions are kept, a new file gets 0666 less the umask. A symbolic link is followed: its target
- * is replaced.
+ * is replaced; one that leads nowhere is an error. A process that is killed leaves a file named .perhaps-PID-N.tmp.
  *
  * Returns 0, PERHAPS_E_IO with system_error set, PERHAPS_E_MEMORY, PERHAPS_E_ARGUMENT. One PERHAPS_E_IO comes after
  * the replacement: when the directory cannot be flushed the new file is in place, and the text says that it is not yet
