@@ -17,21 +17,16 @@ struct perhaps__blocked {
     uint8_t *bytes;  // count blocks, aligned to PERHAPS_LINE
     uint64_t count;  // of blocks
     uint32_t layout; // enum perhaps__block_layout
-    const struct perhaps__blocked_kernel *kernel;
 };
 
-// The verbs for one layout on one level of processor.
+// The verbs for one layout on one level of processor, on a view whose range is the number of blocks. "Near" is for
+// filters that fit the cache, "far" for the others; the results are the same.
 struct perhaps__blocked_kernel {
-    bool (*add)(uint8_t *bytes, uint64_t count, uint64_t placed);
-    // ahead: as many placed hashes whose blocks are fetched meanwhile, or NULL.
-    uint64_t (*add_many)(uint8_t *bytes, uint64_t count, const uint64_t *placed, const uint64_t *ahead, size_t keys,
-                         uint8_t *out);
-    void (*might_contain_many)(const uint8_t *bytes, uint64_t count, const uint64_t *placed, const uint64_t *ahead,
-                               size_t keys, uint8_t *out);
-    // Whether a key's bits are set, for a hash that is not placed, on a struct perhaps__view.
     perhaps_ask_function *ask;
-    // The same for many hashes, in a filter that fits the cache: nothing is fetched ahead.
-    perhaps__ask_many_function *ask_many;
+    perhaps__ask_many_function *ask_near;
+    perhaps__ask_many_function *ask_far;
+    perhaps__add_many_function *add_near;
+    perhaps__add_many_function *add_far;
 };
 
 // The kernel for a layout on the running processor.

@@ -4,17 +4,6 @@
 #include "place.h"
 #include "words.h"
 
-bool perhaps__bloom_add(struct perhaps__bloom *bloom, uint64_t placed)
-{
-    struct perhaps__walk walk = perhaps__walk_start(placed);
-    uint64_t added = 0;
-    for (uint32_t i = 0; i < bloom->positions; i++) {
-        added += perhaps__bit_set(bloom->words, perhaps__walk_next(&walk, bloom->bits));
-    }
-    bloom->set_bits += added;
-    return added > 0;
-}
-
 int perhaps__bloom_ask(const void *filter, uint64_t hash)
 {
     const struct perhaps__view *view = filter;

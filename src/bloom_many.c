@@ -3,22 +3,122 @@
 // keys that are decided leave the work without a branch that could be mispredicted.
 #include "bloom.h"
 #include "place.h"
+#include "sizing.h"
 #include "words.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
-// The i-th position of a key, without walking to it.
-INLINE uint64_t position_of(uint64_t placed, uint64_t i, uint64_t bits)
+// Keys that go through the rounds together: many, so that the last rounds, with few keys left, still have enough in
+// flight. 256 to 1024 measure alike.
+#define BLOCK 512
+
+// Where all positions of a key are fetched at once: how many keys are on their way, with k lines each.
+#define KEYS_AHEAD 32
+
+// The walk of a key, `skipped` positions on.
+INLINE struct perhaps__walk walk_from(uint64_t placed, uint64_t skipped)
 {
     struct perhaps__walk walk = perhaps__walk_start(placed);
-    walk.at += i * walk.step;
-    return perhaps__walk_next(&walk, bits);
+    walk.at += skipped * walk.step;
+    return walk;
 }
 
-// Into the second level only: see fetch_block() in blocked_kernel.h.
+// Into the second level only: a line that waits for the first level holds one of its few fill buffers.
 INLINE void fetch(const uint64_t *words, uint64_t bit)
 {
     __builtin_prefetch(&words[bit >> 6], 0, 1);
+}
+
+/* ---------------------------------------------------------------- adding */
+
+// Sets the bits of a key; how many were clear.
+INLINE uint64_t set_all(uint64_t *words, uint64_t bits, uint64_t positions, uint64_t placed)
+{
+    struct perhaps__walk walk = perhaps__walk_start(placed);
+    uint64_t set = 0;
+    for (uint64_t i = 0; i < positions; i++) {
+        set += perhaps__bit_set(words, perhaps__walk_next(&walk, bits));
+    }
+    return set;
+}
+
+INLINE void note(uint64_t set, size_t i, uint8_t *out, struct perhaps__tally *tally)
+{
+    tally->keys += set > 0;
+    tally->set_bits += set;
+    if (out != NULL) {
+        out[i] = set > 0;
+    }
+}
+
+void perhaps__bloom_add_near(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out,
+                             struct perhaps__tally *tally)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t placed = perhaps__place(hashes[i], view->seed_key);
+        note(set_all(view->memory, view->range, view->positions, placed), i, out, tally);
+    }
+}
+
+// The positions of a key, all asked for.
+INLINE void fetch_key(const struct perhaps__view *view, const uint64_t *hash, uint64_t *positions)
+{
+    struct perhaps__walk walk = perhaps__walk_start(perhaps__place(*hash, view->seed_key));
+    for (uint64_t i = 0; i < view->positions; i++) {
+        positions[i] = perhaps__walk_next(&walk, view->range);
+        fetch(view->memory, positions[i]);
+    }
+    perhaps__fetch_hashes(hash);
+}
+
+INLINE uint64_t set_fetched(const struct perhaps__view *view, const uint64_t *positions)
+{
+    uint64_t set = 0;
+    for (uint64_t i = 0; i < view->positions; i++) {
+        set += perhaps__bit_set(view->memory, positions[i]);
+    }
+    return set;
+}
+
+void perhaps__bloom_add_far(const struct perhaps__view *shared, const uint64_t *hashes, size_t count, uint8_t *out,
+                            struct perhaps__tally *tally)
+{
+    const struct perhaps__view view = *shared; // out could be part of the original, for all a compiler knows
+    uint64_t positions[KEYS_AHEAD][PERHAPS_MAX_POSITIONS];
+    for (size_t i = 0; i < KEYS_AHEAD && i < count; i++) {
+        fetch_key(&view, hashes + i, positions[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *key = positions[i % KEYS_AHEAD];
+        note(set_fetched(&view, key), i, out, tally);
+        if (i + KEYS_AHEAD < count) {
+            fetch_key(&view, hashes + i + KEYS_AHEAD, key);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- asking, far */
+
+// Keys whose positions so far were all set, dense: their placed hashes, and where their results go.
+struct undecided {
+    uint64_t placed[BLOCK];
+    uint16_t index[BLOCK];
+    size_t count;
+};
+
+// Every key of a block is undecided at first; its first line is asked for.
+static void begin_rounds(const struct perhaps__view *view, const uint64_t *hashes, size_t count,
+                         struct undecided *undecided)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t placed = perhaps__place(hashes[i], view->seed_key);
+        struct perhaps__walk walk = perhaps__walk_start(placed);
+        fetch(view->memory, perhaps__walk_next(&walk, view->range));
+        perhaps__fetch_hashes(hashes + i);
+        undecided->placed[i] = placed;
+        undecided->index[i] = (uint16_t)i;
+    }
+    undecided->count = count;
 }
 
 // `next` if `set`, otherwise `position`, by arithmetic: a compiler makes a branch of the plain expression, and it is
@@ -28,125 +128,128 @@ INLINE uint64_t next_if(bool set, uint64_t next, uint64_t position)
     return position ^ ((position ^ next) & (0 - (uint64_t)set));
 }
 
-INLINE void fetch_all(const struct perhaps__bloom *bloom, uint64_t placed)
+// Tests positions `from` to `to` - 1 of the undecided keys, and asks for positions `to` to `end` - 1 of those that
+// remain so. For a decided key it asks for a line that is here already.
+static void run_round(const struct perhaps__view *view, uint64_t from, uint64_t to, uint64_t end,
+                      struct undecided *undecided)
 {
-    struct perhaps__walk walk = perhaps__walk_start(placed);
-    for (uint32_t i = 0; i < bloom->positions; i++) {
-        __builtin_prefetch(&bloom->words[perhaps__walk_next(&walk, bloom->bits) >> 6], 1, 1);
-    }
-}
-
-uint64_t perhaps__bloom_add_many(struct perhaps__bloom *bloom, const uint64_t *placed, const uint64_t *ahead,
-                                 size_t count, uint8_t *out)
-{
-    uint64_t changed = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (ahead != NULL) {
-            fetch_all(bloom, ahead[i]);
-        }
-        bool is_new = perhaps__bloom_add(bloom, placed[i]);
-        changed += is_new;
-        if (out != NULL) {
-            out[i] = is_new;
-        }
-    }
-    return changed;
-}
-
-// Keys that every position so far found set, dense: their hashes, where their results go, and the position that is
-// looked at next.
-struct undecided {
-    uint64_t placed[PERHAPS_BLOOM_BLOCK];
-    uint64_t position[PERHAPS_BLOOM_BLOCK];
-    uint16_t index[PERHAPS_BLOOM_BLOCK];
-};
-
-// Round 0 for all keys: tests their first position, and fetches the first of the keys ahead.
-static size_t first_round(const struct perhaps__bloom *bloom, const uint64_t *placed, const uint64_t *ahead,
-                          size_t count, struct undecided *undecided)
-{
-    const uint64_t *words = bloom->words;
+    const uint64_t *words = view->memory;
     size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (ahead != NULL) {
-            fetch(words, position_of(ahead[i], 0, bloom->bits));
+    for (size_t i = 0; i < undecided->count; i++) {
+        struct perhaps__walk walk = walk_from(undecided->placed[i], from);
+        uint64_t position = 0;
+        bool set = true;
+        for (uint64_t j = from; j < to; j++) {
+            position = perhaps__walk_next(&walk, view->range);
+            set &= perhaps__bit_get(words, position);
         }
-        uint64_t position = position_of(placed[i], 0, bloom->bits);
-        uint64_t next = position_of(placed[i], 1, bloom->bits);
-        bool set = perhaps__bit_get(words, position);
-        undecided->placed[kept] = placed[i];
-        undecided->position[kept] = next;
-        undecided->index[kept] = (uint16_t)i;
-        fetch(words, next_if(set, next, position)); // of a decided key, a line that is here already
-        kept += set;
-    }
-    return kept;
-}
-
-// Round i: tests position i of the undecided keys and fetches position i + 1 of those that remain.
-static size_t next_round(const struct perhaps__bloom *bloom, uint64_t round, size_t count, struct undecided *undecided)
-{
-    const uint64_t *words = bloom->words;
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t placed = undecided->placed[i];
-        uint64_t position = undecided->position[i];
-        uint64_t next = position_of(placed, round + 1, bloom->bits);
-        bool set = perhaps__bit_get(words, position);
-        undecided->placed[kept] = placed;
-        undecided->position[kept] = next;
+        for (uint64_t j = to; j < end; j++) {
+            fetch(words, next_if(set, perhaps__walk_next(&walk, view->range), position));
+        }
+        undecided->placed[kept] = undecided->placed[i];
         undecided->index[kept] = undecided->index[i];
-        fetch(words, next_if(set, next, position));
         kept += set;
     }
-    return kept;
+    undecided->count = kept;
 }
 
-void perhaps__bloom_might_contain_many(const struct perhaps__bloom *bloom, const uint64_t *placed,
-                                       const uint64_t *ahead, size_t count, uint8_t *out)
+// Rounds of 1, 1, 2, 3, 5, ... positions. Half of the absent keys leave at each position, so two single ones come first;
+// after them most keys are present ones, and longer rounds cost those less work: k = 7 takes four rounds, not seven, for
+// 2.2 lines an absent key instead of 2.0. Returns how many keys are present.
+static size_t ask_by_rounds(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)
 {
     struct undecided undecided;
-    size_t kept = first_round(bloom, placed, ahead, count, &undecided);
-    for (uint32_t round = 1; round < bloom->positions && kept > 0; round++) {
-        kept = next_round(bloom, round, kept, &undecided);
+    begin_rounds(view, hashes, count, &undecided);
+    uint64_t from = 0;
+    uint64_t to = 1;
+    uint64_t length = 1;
+    while (from < to) {
+        uint64_t end = perhaps__min(to + length, view->positions);
+        run_round(view, from, to, end, &undecided);
+        length += to - from;
+        from = to;
+        to = end;
     }
     memset(out, 0, count);
-    for (size_t i = 0; i < kept; i++) {
+    for (size_t i = 0; i < undecided.count; i++) {
         out[undecided.index[i]] = 1;
     }
+    return undecided.count;
 }
+
+static bool has_fetched(const struct perhaps__view *view, const uint64_t *positions)
+{
+    bool all = true;
+    for (uint64_t i = 0; i < view->positions; i++) {
+        all &= perhaps__bit_get(view->memory, positions[i]);
+    }
+    return all;
+}
+
+// All k lines of every key, which is what present keys need anyway. Returns how many keys are present.
+static size_t ask_fetched(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)
+{
+    uint64_t positions[KEYS_AHEAD][PERHAPS_MAX_POSITIONS];
+    size_t present = 0;
+    for (size_t i = 0; i < KEYS_AHEAD && i < count; i++) {
+        fetch_key(view, hashes + i, positions[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *key = positions[i % KEYS_AHEAD];
+        out[i] = has_fetched(view, key);
+        present += out[i];
+        if (i + KEYS_AHEAD < count) {
+            fetch_key(view, hashes + i + KEYS_AHEAD, key);
+        }
+    }
+    return present;
+}
+
+// Rounds win as long as most keys are absent: at 10^8 keys an absent key takes half the time of fetching all its lines,
+// and a present one half as much again. The block before says what to expect of the next.
+void perhaps__bloom_ask_far(const struct perhaps__view *shared, const uint64_t *hashes, size_t count, uint8_t *out)
+{
+    const struct perhaps__view view = *shared; // out could be part of the original, for all a compiler knows
+    bool mostly_present = false;
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t asked = (size_t)perhaps__min(BLOCK, count - i);
+        size_t present = mostly_present ? ask_fetched(&view, hashes + i, asked, out + i)
+                                        : ask_by_rounds(&view, hashes + i, asked, out + i);
+        mostly_present = present > asked / 2;
+    }
+}
+
+/* ---------------------------------------------------------------- asking, near */
 
 // In a filter that fits the cache, waiting is short and only mispredicted branches are dear: two positions of every
 // key are tested together, and all the others of the quarter that is left.
 static void ask_in_cache(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)
 {
     const uint64_t *words = view->memory;
-    uint64_t undecided[PERHAPS_BLOOM_BLOCK];
-    uint16_t index[PERHAPS_BLOOM_BLOCK];
-    size_t kept = 0;
+    struct undecided undecided = {.count = 0};
     for (size_t i = 0; i < count; i++) {
         uint64_t placed = perhaps__place(hashes[i], view->seed_key);
-        bool first = perhaps__bit_get(words, position_of(placed, 0, view->range));
-        bool second = view->positions < 2 || perhaps__bit_get(words, position_of(placed, 1, view->range));
+        struct perhaps__walk walk = perhaps__walk_start(placed);
+        bool first = perhaps__bit_get(words, perhaps__walk_next(&walk, view->range));
+        bool second = view->positions < 2 || perhaps__bit_get(words, perhaps__walk_next(&walk, view->range));
         out[i] = first & second;
-        undecided[kept] = placed;
-        index[kept] = (uint16_t)i;
-        kept += first & second;
+        undecided.placed[undecided.count] = placed;
+        undecided.index[undecided.count] = (uint16_t)i;
+        undecided.count += first & second;
     }
-    for (size_t i = 0; i < kept; i++) {
-        struct perhaps__walk walk = perhaps__walk_start(undecided[i]);
-        walk.at += 2 * walk.step;
+    for (size_t i = 0; i < undecided.count; i++) {
+        struct perhaps__walk walk = walk_from(undecided.placed[i], 2);
         bool all = true;
         for (uint64_t j = 2; j < view->positions; j++) {
             all &= perhaps__bit_get(words, perhaps__walk_next(&walk, view->range));
         }
-        out[index[i]] = all;
+        out[undecided.index[i]] = all;
     }
 }
 
-void perhaps__bloom_ask_many(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)
+void perhaps__bloom_ask_near(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)
 {
-    for (size_t i = 0; i < count; i += PERHAPS_BLOOM_BLOCK) {
-        ask_in_cache(view, hashes + i, (size_t)perhaps__min(PERHAPS_BLOOM_BLOCK, count - i), out + i);
+    for (size_t i = 0; i < count; i += BLOCK) {
+        ask_in_cache(view, hashes + i, (size_t)perhaps__min(BLOCK, count - i), out + i);
     }
 }

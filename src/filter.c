@@ -2,7 +2,6 @@
 // The life of a filter and the verbs for one key.
 #include "filter.h"
 
-#include "cpu.h"
 #include "hash.h"
 #include "place.h"
 
@@ -21,7 +20,6 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
     filter->fpr = plan->size.fpr;
     filter->adds_exact = true;
     perhaps__layer_init(&filter->layer, plan->kind, &plan->size);
-    filter->fits_cache = filter->layer.payload_size <= perhaps__cpu_l2_bytes();
     return filter;
 }
 
@@ -92,6 +90,14 @@ int perhaps_hash(const perhaps_filter *filter, const void *key, size_t length, u
     return status;
 }
 
+uint64_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out)
+{
+    struct perhaps__tally tally = {.keys = 0};
+    filter->view.add_many(&filter->view, hashes, count, out, &tally);
+    perhaps__layer_note(&filter->layer, &tally);
+    return tally.keys;
+}
+
 int perhaps_add_hash(perhaps_filter *filter, uint64_t hash)
 {
     if (PERHAPS_UNLIKELY(filter == NULL)) {
@@ -100,7 +106,7 @@ int perhaps_add_hash(perhaps_filter *filter, uint64_t hash)
     if (PERHAPS_UNLIKELY(perhaps__filter_is_read_only(filter))) {
         return PERHAPS_E_READ_ONLY;
     }
-    return perhaps__layer_add(&filter->layer, perhaps__place(hash, filter->view.seed_key));
+    return perhaps__filter_add(filter, &hash, 1, NULL) > 0;
 }
 
 int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash)

@@ -14,7 +14,6 @@ struct perhaps_filter {
     uint64_t capacity; // as asked for at creation
     double fpr;
     bool adds_exact; // false after a merge
-    bool fits_cache; // the second-level one; then fetching ahead only costs
     struct perhaps__layer layer;
     uint8_t *metadata;
     size_t metadata_size;
@@ -40,6 +39,9 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
 // Gives the layer its payload: zeroed memory of its own (false: there is none to be had), or bytes of a mapping.
 bool perhaps__filter_allocate(perhaps_filter *filter);
 void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload);
+
+// Adds hashes to a filter that is not read-only; how many keys changed something.
+uint64_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out);
 
 bool perhaps__filter_is_read_only(const perhaps_filter *filter);
 

@@ -3,7 +3,11 @@
 
 #include <math.h>
 
+#include "cpu.h"
 #include "place.h"
+
+// In second-level caches; measured: docs/benchmarks.md.
+#define BLOOM_NEAR 4
 
 void perhaps__layer_init(struct perhaps__layer *layer, uint32_t kind, const struct perhaps__size *size)
 {
@@ -19,7 +23,6 @@ void perhaps__layer_init(struct perhaps__layer *layer, uint32_t kind, const stru
         layer->kernel.blocked = (struct perhaps__blocked){
             .count = size->bits / 8 / perhaps__block_shape(size->layout)->bytes,
             .layout = size->layout,
-            .kernel = perhaps__blocked_kernel(size->layout),
         };
     } else {
         layer->kernel.bloom = (struct perhaps__bloom){.bits = size->bits, .positions = size->positions};
@@ -36,17 +39,33 @@ void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload)
     }
 }
 
+static void view_blocked(const struct perhaps__layer *layer, struct perhaps__view *view)
+{
+    const struct perhaps__blocked_kernel *kernel = perhaps__blocked_kernel(layer->kernel.blocked.layout);
+    bool near = layer->payload_size <= perhaps__cpu_l2_bytes();
+    view->ask = kernel->ask;
+    view->ask_many = near ? kernel->ask_near : kernel->ask_far;
+    view->add_many = near ? kernel->add_near : kernel->add_far;
+    view->range = layer->kernel.blocked.count;
+}
+
+// k independent accesses overlap by themselves, so that Bloom filters a few times as large count as near.
+static void view_bloom(const struct perhaps__layer *layer, struct perhaps__view *view)
+{
+    bool near = layer->payload_size <= BLOOM_NEAR * perhaps__cpu_l2_bytes();
+    view->ask = perhaps__bloom_ask;
+    view->ask_many = near ? perhaps__bloom_ask_near : perhaps__bloom_ask_far;
+    view->add_many = near ? perhaps__bloom_add_near : perhaps__bloom_add_far;
+    view->range = layer->bits;
+}
+
 struct perhaps__view perhaps__layer_view(const struct perhaps__layer *layer, uint64_t seed_key)
 {
     struct perhaps__view view = {.memory = layer->payload, .seed_key = seed_key, .positions = layer->positions};
     if (layer->kind == PERHAPS_KIND_BLOCKED) {
-        view.ask = layer->kernel.blocked.kernel->ask;
-        view.ask_many = layer->kernel.blocked.kernel->ask_many;
-        view.range = layer->kernel.blocked.count;
+        view_blocked(layer, &view);
     } else {
-        view.ask = perhaps__bloom_ask;
-        view.ask_many = perhaps__bloom_ask_many;
-        view.range = layer->bits;
+        view_bloom(layer, &view);
     }
     return view;
 }
@@ -56,45 +75,11 @@ uint32_t perhaps__layer_layout(const struct perhaps__layer *layer)
     return layer->kind == PERHAPS_KIND_BLOCKED ? layer->kernel.blocked.layout : 0;
 }
 
-// One line a key is on its way for 128 keys: 64 to 512 measure alike. Bloom's rounds shrink, and a long first one keeps
-// the last ones busy.
-size_t perhaps__layer_block(const struct perhaps__layer *layer)
+void perhaps__layer_note(struct perhaps__layer *layer, const struct perhaps__tally *tally)
 {
-    return layer->kind == PERHAPS_KIND_BLOCKED ? 128 : PERHAPS_BLOOM_BLOCK;
-}
-
-bool perhaps__layer_add(struct perhaps__layer *layer, uint64_t placed)
-{
-    bool changed;
-    if (layer->kind == PERHAPS_KIND_BLOCKED) {
-        const struct perhaps__blocked *blocked = &layer->kernel.blocked;
-        changed = blocked->kernel->add(blocked->bytes, blocked->count, placed);
-    } else {
-        changed = perhaps__bloom_add(&layer->kernel.bloom, placed);
-    }
-    layer->adds += changed;
-    return changed;
-}
-
-void perhaps__layer_add_many(struct perhaps__layer *layer, const uint64_t *placed, const uint64_t *ahead, size_t count,
-                             uint8_t *out)
-{
-    if (layer->kind == PERHAPS_KIND_BLOCKED) {
-        const struct perhaps__blocked *blocked = &layer->kernel.blocked;
-        layer->adds += blocked->kernel->add_many(blocked->bytes, blocked->count, placed, ahead, count, out);
-    } else {
-        layer->adds += perhaps__bloom_add_many(&layer->kernel.bloom, placed, ahead, count, out);
-    }
-}
-
-void perhaps__layer_might_contain_many(const struct perhaps__layer *layer, const uint64_t *placed,
-                                       const uint64_t *ahead, size_t count, uint8_t *out)
-{
-    if (layer->kind == PERHAPS_KIND_BLOCKED) {
-        const struct perhaps__blocked *blocked = &layer->kernel.blocked;
-        blocked->kernel->might_contain_many(blocked->bytes, blocked->count, placed, ahead, count, out);
-    } else {
-        perhaps__bloom_might_contain_many(&layer->kernel.bloom, placed, ahead, count, out);
+    layer->adds += tally->keys;
+    if (layer->kind == PERHAPS_KIND_BLOOM) {
+        layer->kernel.bloom.set_bits += tally->set_bits;
     }
 }
 

@@ -30,24 +30,14 @@ void perhaps__layer_init(struct perhaps__layer *layer, uint32_t kind, const stru
 // Gives the layer its payload, aligned to PERHAPS_LINE: zeroed, or that of a filter that is loaded.
 void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload);
 
-// What a look-up in this layer needs; the payload is attached.
+// The view through which the layer is asked and added to; the payload is attached.
 struct perhaps__view perhaps__layer_view(const struct perhaps__layer *layer, uint64_t seed_key);
+
+// Takes account of what adding through the view has changed.
+void perhaps__layer_note(struct perhaps__layer *layer, const struct perhaps__tally *tally);
 
 // The layout of its blocks, 0 when the kind has none.
 uint32_t perhaps__layer_layout(const struct perhaps__layer *layer);
-
-// Adds one placed hash; whether that changed something. Adding keeps `adds`. Asking goes through the view.
-bool perhaps__layer_add(struct perhaps__layer *layer, uint64_t placed);
-
-// Keys that the _many forms take at once, and so how far ahead memory is fetched; at most PERHAPS_BLOCK_MAX.
-#define PERHAPS_BLOCK_MAX 1024
-size_t perhaps__layer_block(const struct perhaps__layer *layer);
-
-// The same for many keys, at most perhaps__layer_block(). `ahead`, as many placed hashes or NULL, is what comes next: its memory is fetched meanwhile.
-void perhaps__layer_add_many(struct perhaps__layer *layer, const uint64_t *placed, const uint64_t *ahead, size_t count,
-                             uint8_t *out);
-void perhaps__layer_might_contain_many(const struct perhaps__layer *layer, const uint64_t *placed,
-                                       const uint64_t *ahead, size_t count, uint8_t *out);
 
 void perhaps__layer_clear(struct perhaps__layer *layer);
 

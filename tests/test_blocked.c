@@ -98,19 +98,28 @@ struct single {
     const struct perhaps__blocked_kernel *kernel;
 };
 
-// All the ways to ask agree; the hash is what is placed as `placed`.
-static bool ask(const struct single *single, uint64_t placed, uint64_t hash)
+// All the ways to ask agree.
+static bool ask(const struct single *single, uint64_t hash)
 {
-    uint8_t out[3] = {7, 7, 7};
-    const uint64_t many[] = {placed, placed};
+    uint8_t out[2] = {7, 7};
     const struct perhaps__blocked_kernel *kernel = single->kernel;
-    kernel->might_contain_many(single->block, 1, many, NULL, 1, out);
-    kernel->might_contain_many(single->block, 1, many, many + 1, 1, out + 1);
-    kernel->ask_many(&single->view, &hash, 1, out + 2);
+    kernel->ask_near(&single->view, &hash, 1, out);
+    kernel->ask_far(&single->view, &hash, 1, out + 1);
     int answer = kernel->ask(&single->view, hash);
-    assert_true(out[0] == answer && out[1] == answer && out[2] == answer);
+    assert_true(out[0] == answer && out[1] == answer);
     assert_in_range(answer, 0, 1);
     return answer != 0;
+}
+
+// Adds in one of the two ways; whether that changed something.
+static bool add(const struct single *single, bool far, uint64_t hash)
+{
+    uint8_t out = 7;
+    struct perhaps__tally tally = {.keys = 10, .set_bits = 20};
+    (far ? single->kernel->add_far : single->kernel->add_near)(&single->view, &hash, 1, &out, &tally);
+    assert_true(tally.keys == 10U + out && tally.set_bits == 20);
+    assert_in_range(out, 0, 1);
+    return out != 0;
 }
 
 // perhaps__mix is a bijection; this undoes it.
@@ -129,21 +138,19 @@ static void check_key(const struct single *single, uint32_t layout, uint64_t pla
     uint8_t mask[64];
     reference_mask(layout, placed, mask);
     memset(single->block, 0, size);
-    assert_false(ask(single, placed, hash));
-    assert_true(single->kernel->add(single->block, 1, placed));
+    assert_false(ask(single, hash));
+    assert_true(add(single, false, hash));
     assert_memory_equal(single->block, mask, size);
-    assert_true(ask(single, placed, hash));
-    assert_false(single->kernel->add(single->block, 1, placed));
+    assert_true(ask(single, hash));
+    assert_false(add(single, true, hash));
     assert_memory_equal(single->block, mask, size);
     for (unsigned i = 0; i < count_bits(mask, size); i++) {
         unsigned bit = nth_bit(mask, i);
         memset(single->block, 0xff, size);
-        assert_true(ask(single, placed, hash));
+        assert_true(ask(single, hash));
         single->block[bit / 8] ^= (uint8_t)(1U << bit % 8);
-        assert_false(ask(single, placed, hash));
-        uint8_t out[1] = {7};
-        assert_int_equal(single->kernel->add_many(single->block, 1, &placed, i % 2 ? &placed : NULL, 1, out), 1);
-        assert_int_equal(out[0], 1);
+        assert_false(ask(single, hash));
+        assert_true(add(single, i % 2 != 0, hash));
         assert_int_equal(count_bits(single->block, size), 8 * size);
     }
 }
@@ -170,41 +177,53 @@ static void test_kernels_set_and_test_every_bit(void **state)
     }
 }
 
+// The same keys through a kernel, near or far: what changed, and the bytes that result.
+static uint64_t fill_blocks(const struct perhaps__blocked_kernel *kernel, bool far, struct perhaps__view *view,
+                            const uint64_t *hashes, size_t count, uint8_t *out)
+{
+    struct perhaps__tally tally = {.keys = 0};
+    (far ? kernel->add_far : kernel->add_near)(view, hashes, count, out, &tally);
+    return tally.keys;
+}
+
 // The same keys through the kernel of this processor and the scalar text: the same bytes and the same results.
 static void test_levels_agree(void **state)
 {
     enum { BLOCKS = 12345, KEYS = 100000 };
-    uint64_t *placed = support_allocate(KEYS * sizeof *placed);
+    uint64_t *hashes = support_allocate(KEYS * sizeof *hashes);
     uint8_t *out[2] = {support_allocate(KEYS), support_allocate(KEYS)};
     uint64_t random = 77;
     for (size_t i = 0; i < KEYS; i++) {
-        placed[i] = support_random(&random);
+        hashes[i] = support_random(&random);
     }
     for (uint32_t layout = FIRST; layout <= LAST; layout++) {
         size_t size = BLOCKS * (size_t)block_bytes(layout);
         const struct perhaps__blocked_kernel *kernels[] = {perhaps__blocked_kernel(layout),
                                                            &perhaps__blocked_scalar[layout]};
-        uint8_t *bytes[2];
+        struct perhaps__view views[2];
         uint64_t changed[2];
         for (size_t i = 0; i < 2; i++) {
-            bytes[i] = aligned_alloc(PERHAPS_LINE, size + PERHAPS_LINE - size % PERHAPS_LINE);
-            assert_non_null(bytes[i]);
-            memset(bytes[i], 0, size);
-            changed[i] = kernels[i]->add_many(bytes[i], BLOCKS, placed, i == 0 ? placed + 9 : NULL, KEYS / 2, out[i]);
+            void *bytes = aligned_alloc(PERHAPS_LINE, size + PERHAPS_LINE - size % PERHAPS_LINE);
+            assert_non_null(bytes);
+            memset(bytes, 0, size);
+            views[i] = (struct perhaps__view){.memory = bytes, .range = BLOCKS, .seed_key = 99};
+            changed[i] = fill_blocks(kernels[i], i == 0, &views[i], hashes, KEYS / 2, out[i]);
         }
         assert_true(changed[0] == changed[1] && changed[0] > KEYS / 3 && changed[0] <= KEYS / 2);
         assert_memory_equal(out[0], out[1], KEYS / 2);
-        assert_memory_equal(bytes[0], bytes[1], size);
-        kernels[0]->might_contain_many(bytes[0], BLOCKS, placed, NULL, KEYS, out[0]);
-        kernels[1]->might_contain_many(bytes[1], BLOCKS, placed, NULL, KEYS, out[1]);
+        assert_memory_equal(views[0].memory, views[1].memory, size);
+        kernels[0]->ask_far(&views[0], hashes, KEYS, out[0]);
+        kernels[1]->ask_near(&views[1], hashes, KEYS, out[1]);
+        assert_memory_equal(out[0], out[1], KEYS);
+        kernels[0]->ask_near(&views[0], hashes, KEYS, out[1]);
         assert_memory_equal(out[0], out[1], KEYS);
         for (size_t i = 0; i < KEYS / 2; i++) {
             assert_int_equal(out[0][i], 1);
         }
-        free(bytes[0]);
-        free(bytes[1]);
+        free(views[0].memory);
+        free(views[1].memory);
     }
-    free(placed);
+    free(hashes);
     free(out[0]);
     free(out[1]);
 }
@@ -262,22 +281,25 @@ static void check_large(const struct perhaps__blocked_kernel *kernel, uint32_t l
     }
     (void)madvise(bytes, (size_t)size, MADV_NOHUGEPAGE);
     uint64_t random = layout;
-    uint64_t placed[KEYS];
+    struct single single = {.block = bytes, .view = {.ask = kernel->ask, .memory = bytes, .range = blocks}};
+    single.kernel = kernel;
+    uint64_t hashes[KEYS];
     unsigned beyond = 0;
     for (size_t i = 0; i < KEYS; i++) {
-        placed[i] = i == 0 ? UINT64_MAX : support_random(&random);
-        uint64_t block = multiply_high(placed[i], blocks);
+        uint64_t placed = i == 0 ? UINT64_MAX : support_random(&random);
+        uint64_t block = multiply_high(placed, blocks);
+        hashes[i] = unmix(placed); // the view's seed_key is 0
         beyond += block * block_bytes(layout) > UINT64_C(1) << 32;
         uint8_t mask[64];
-        reference_mask(layout, placed[i], mask);
-        assert_true(kernel->add(bytes, blocks, placed[i]));
+        reference_mask(layout, placed, mask);
+        assert_true(add(&single, i % 2 != 0, hashes[i]));
         assert_memory_equal(bytes + block * block_bytes(layout), mask, block_bytes(layout));
     }
     assert_true(beyond > KEYS / 2);
     uint8_t out[KEYS];
-    kernel->might_contain_many(bytes, blocks, placed, placed, KEYS, out);
+    kernel->ask_far(&single.view, hashes, KEYS, out);
     assert_int_equal(count_bits(out, KEYS), KEYS);
-    assert_int_equal(kernel->add_many(bytes, blocks, placed, placed, KEYS, NULL), 0);
+    assert_int_equal(fill_blocks(kernel, true, &single.view, hashes, KEYS, NULL), 0);
     assert_int_equal(munmap(bytes, (size_t)size), 0);
 }
 
