@@ -92,8 +92,9 @@ int perhaps_hash(const perhaps_filter *filter, const void *key, size_t length, u
 
 uint64_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out)
 {
+    const size_t few = 16;
     struct perhaps__tally tally = {.keys = 0};
-    filter->view.add_many(&filter->view, hashes, count, out, &tally);
+    (count < few ? filter->view.add_few : filter->view.add_many)(&filter->view, hashes, count, out, &tally);
     perhaps__layer_note(&filter->layer, &tally);
     return tally.keys;
 }

@@ -46,6 +46,7 @@ static void view_blocked(const struct perhaps__layer *layer, struct perhaps__vie
     view->ask = kernel->ask;
     view->ask_many = near ? kernel->ask_near : kernel->ask_far;
     view->add_many = near ? kernel->add_near : kernel->add_far;
+    view->add_few = kernel->add_near;
     view->range = layer->kernel.blocked.count;
 }
 
@@ -56,6 +57,7 @@ static void view_bloom(const struct perhaps__layer *layer, struct perhaps__view 
     view->ask = perhaps__bloom_ask;
     view->ask_many = near ? perhaps__bloom_ask_near : perhaps__bloom_ask_far;
     view->add_many = near ? perhaps__bloom_add_near : perhaps__bloom_add_far;
+    view->add_few = perhaps__bloom_add_near;
     view->range = layer->bits;
 }
 

@@ -28,8 +28,9 @@ struct perhaps__view {
     perhaps_ask_function *ask; // first, as the public header promises
     perhaps__ask_many_function *ask_many;
     perhaps__add_many_function *add_many;
-    void *memory;   // the payload; only read in filters that are read-only
-    uint64_t range; // what positions are reduced to: bits, or blocks
+    perhaps__add_many_function *add_few; // the same without a pipeline to fill
+    void *memory;                        // the payload; only read in filters that are read-only
+    uint64_t range;                      // what positions are reduced to: bits, or blocks
     uint64_t seed_key;
     uint64_t positions;
 };
