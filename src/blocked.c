@@ -23,29 +23,9 @@ const struct perhaps__blocked_kernel *perhaps__blocked_kernel(uint32_t layout)
     return &perhaps__blocked_scalar[layout];
 }
 
-uint64_t perhaps__blocked_size_bytes(const struct perhaps__blocked *blocked)
-{
-    return blocked->count * perhaps__block_shape(blocked->layout)->bytes;
-}
-
 static const uint64_t *words_of(const struct perhaps__blocked *blocked)
 {
     return (const uint64_t *)(const void *)blocked->bytes; // aligned to PERHAPS_LINE
-}
-
-void perhaps__blocked_merge(struct perhaps__blocked *into, const struct perhaps__blocked *from)
-{
-    uint64_t *words = (uint64_t *)(void *)into->bytes;
-    const uint64_t *others = words_of(from);
-    uint64_t count = perhaps__blocked_size_bytes(into) / 8;
-    for (uint64_t i = 0; i < count; i++) {
-        words[i] |= others[i];
-    }
-}
-
-uint64_t perhaps__blocked_count(const struct perhaps__blocked *blocked)
-{
-    return perhaps__count_bits(words_of(blocked), perhaps__blocked_size_bytes(blocked) / 8);
 }
 
 // The probability that an absent key's bits of a lane with `set` bits set are all set.

@@ -35,13 +35,6 @@ const struct perhaps__blocked_kernel *perhaps__blocked_kernel(uint32_t layout);
 // The bits that a key sets in a block, as 64-bit words in file order; for tests and the probe fingerprint.
 void perhaps__blocked_mask(uint32_t layout, uint64_t placed, uint64_t words[8]);
 
-void perhaps__blocked_merge(struct perhaps__blocked *into, const struct perhaps__blocked *from);
-
-uint64_t perhaps__blocked_size_bytes(const struct perhaps__blocked *blocked);
-
-// Bits that are set, all counted. O(m).
-uint64_t perhaps__blocked_count(const struct perhaps__blocked *blocked);
-
 // What the blocks say about the filter at this moment.
 struct perhaps__blocked_fill {
     double fill; // share of bits set

@@ -16,17 +16,3 @@ int perhaps__bloom_ask(const void *filter, uint64_t hash)
     }
     return 1;
 }
-
-void perhaps__bloom_merge(struct perhaps__bloom *into, const struct perhaps__bloom *from)
-{
-    uint64_t count = into->bits / 64;
-    for (uint64_t i = 0; i < count; i++) {
-        into->words[i] |= from->words[i];
-    }
-    into->set_bits = perhaps__bloom_count(into);
-}
-
-uint64_t perhaps__bloom_count(const struct perhaps__bloom *bloom)
-{
-    return perhaps__count_bits(bloom->words, bloom->bits / 64);
-}

@@ -8,13 +8,6 @@
 #include "base.h"
 #include "view.h"
 
-struct perhaps__bloom {
-    uint64_t *words;    // bits / 64 of them, aligned to PERHAPS_LINE
-    uint64_t bits;      // m, a multiple of PERHAPS_UNIT_BITS
-    uint64_t set_bits;  // X, kept by every change
-    uint32_t positions; // k, 1 to PERHAPS_MAX_POSITIONS
-};
-
 // The verbs, on a view whose range is the number of bits. "Near" is for filters that fit the cache, "far" for the
 // others; the results are the same.
 perhaps_ask_function perhaps__bloom_ask;
@@ -22,11 +15,5 @@ perhaps__ask_many_function perhaps__bloom_ask_near;
 perhaps__ask_many_function perhaps__bloom_ask_far;
 perhaps__add_many_function perhaps__bloom_add_near;
 perhaps__add_many_function perhaps__bloom_add_far;
-
-// Or of two filters of one size.
-void perhaps__bloom_merge(struct perhaps__bloom *into, const struct perhaps__bloom *from);
-
-// Bits that are really set; what set_bits must be.
-uint64_t perhaps__bloom_count(const struct perhaps__bloom *bloom);
 
 #endif

@@ -113,13 +113,27 @@ static bool is_rate(uint64_t bits)
     return rate > 0.0 && rate < 1.0;
 }
 
+// What must hold of a field.
+struct check {
+    bool holds;
+    const char *field;
+};
+
+// Fails for the first field of which it does not hold.
+static int fail_first(const struct decoder *decoder, const struct check *checks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!checks[i].holds) {
+            return fail_damaged(decoder, checks[i].field);
+        }
+    }
+    return PERHAPS_OK;
+}
+
 static int check_fixed(const struct decoder *decoder)
 {
     const struct perhaps__fixed_fields *fixed = &decoder->fixed;
-    const struct {
-        bool holds;
-        const char *field;
-    } checks[] = {
+    const struct check checks[] = {
         {fixed->fixed_size == PERHAPS_FIXED_SIZE, "fixed size"},
         {fixed->payload_size % PERHAPS_LINE == 0 && fixed->payload_size > 0, "payload size"},
         {fixed->section_size % 8 == 0, "section size"},
@@ -132,12 +146,7 @@ static int check_fixed(const struct decoder *decoder)
         {fixed->layers == 1, "number of layers"},
         {(fixed->reserved1 | fixed->reserved2 | fixed->reserved3) == 0, "reserved part"},
     };
-    for (size_t i = 0; i < PERHAPS_COUNT(checks); i++) {
-        if (!checks[i].holds) {
-            return fail_damaged(decoder, checks[i].field);
-        }
-    }
-    return PERHAPS_OK;
+    return fail_first(decoder, checks, PERHAPS_COUNT(checks));
 }
 
 // The parts must fill header and file exactly.
@@ -246,10 +255,7 @@ static bool layout_fits(const struct decoder *decoder)
 static int check_layer(const struct decoder *decoder)
 {
     const struct perhaps__layer_fields *layer = &decoder->layer;
-    const struct {
-        bool holds;
-        const char *field;
-    } checks[] = {
+    const struct check checks[] = {
         {layer->bits > 0, "layer section"}, // also when there was none
         {layer->bits % PERHAPS_UNIT_BITS == 0 && layer->bits <= PERHAPS_MAX_BITS, "number of bits"},
         {layer->payload_offset == 0, "payload offset"},
@@ -260,12 +266,7 @@ static int check_layer(const struct decoder *decoder)
         {layer->set_bits <= layer->bits, "number of set bits"},
         {layout_fits(decoder), "layout"},
     };
-    for (size_t i = 0; i < PERHAPS_COUNT(checks); i++) {
-        if (!checks[i].holds) {
-            return fail_damaged(decoder, checks[i].field);
-        }
-    }
-    return PERHAPS_OK;
+    return fail_first(decoder, checks, PERHAPS_COUNT(checks));
 }
 
 static int make_filter(struct decoder *decoder)
@@ -403,7 +404,7 @@ int perhaps__take_load_options(const perhaps_load_options *given, uint32_t known
     return PERHAPS_OK;
 }
 
-static int read_memory(void *context, uint64_t offset, void *bytes, size_t size, perhaps_error *error)
+int perhaps__read_memory(void *context, uint64_t offset, void *bytes, size_t size, perhaps_error *error)
 {
     (void)error;
     memcpy(bytes, (const uint8_t *)context + offset, size);
@@ -423,8 +424,8 @@ int perhaps_decode(const void *bytes, size_t length, const perhaps_load_options 
         return status;
     }
     struct perhaps__source source = {
-        .context = (void *)(uintptr_t)bytes, // read_memory() only reads
-        .read = read_memory,
+        .context = (void *)(uintptr_t)bytes, // perhaps__read_memory() only reads
+        .read = perhaps__read_memory,
         .length = length,
         .subject = NULL,
     };

@@ -73,13 +73,6 @@ static int read_file(void *context, uint64_t offset, void *bytes, size_t size, p
     return PERHAPS_OK;
 }
 
-static int read_mapping(void *context, uint64_t offset, void *bytes, size_t size, perhaps_error *error)
-{
-    (void)error;
-    memcpy(bytes, (const uint8_t *)context + offset, size);
-    return PERHAPS_OK;
-}
-
 static void unmap(void *mapping, size_t size)
 {
     (void)munmap(mapping, size);
@@ -110,7 +103,7 @@ static int open_mapped(const struct file_source *file, uint64_t length, const pe
     }
     struct perhaps__source source = {
         .context = mapping,
-        .read = read_mapping,
+        .read = perhaps__read_memory,
         .length = length,
         .subject = file->path,
         .mapping = mapping,

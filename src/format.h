@@ -85,6 +85,9 @@ struct perhaps__source {
     const uint8_t *mapping; // all bytes at their final place: the payload is used there, not copied. Or NULL
 };
 
+// The read of a source whose bytes all are in memory, from `context` on.
+int perhaps__read_memory(void *context, uint64_t offset, void *bytes, size_t size, perhaps_error *error);
+
 // Validates everything and makes a filter. With a mapping its payload is the mapping's; filter->mapping is then for the
 // caller to set.
 int perhaps__decode(const struct perhaps__source *source, const perhaps_allocator *allocator, perhaps_filter **filter,

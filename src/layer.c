@@ -5,6 +5,7 @@
 
 #include "cpu.h"
 #include "place.h"
+#include "words.h"
 
 // In second-level caches; measured: docs/benchmarks.md.
 #define BLOOM_NEAR 4
@@ -20,34 +21,28 @@ void perhaps__layer_init(struct perhaps__layer *layer, uint32_t kind, const stru
         .payload_size = size->bits / 8,
     };
     if (kind == PERHAPS_KIND_BLOCKED) {
-        layer->kernel.blocked = (struct perhaps__blocked){
+        layer->blocked = (struct perhaps__blocked){
             .count = size->bits / 8 / perhaps__block_shape(size->layout)->bytes,
             .layout = size->layout,
         };
-    } else {
-        layer->kernel.bloom = (struct perhaps__bloom){.bits = size->bits, .positions = size->positions};
     }
 }
 
 void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload)
 {
     layer->payload = payload;
-    if (layer->kind == PERHAPS_KIND_BLOCKED) {
-        layer->kernel.blocked.bytes = payload;
-    } else {
-        layer->kernel.bloom.words = (uint64_t *)(void *)payload;
-    }
+    layer->blocked.bytes = payload;
 }
 
 static void view_blocked(const struct perhaps__layer *layer, struct perhaps__view *view)
 {
-    const struct perhaps__blocked_kernel *kernel = perhaps__blocked_kernel(layer->kernel.blocked.layout);
+    const struct perhaps__blocked_kernel *kernel = perhaps__blocked_kernel(layer->blocked.layout);
     bool near = layer->payload_size <= perhaps__cpu_l2_bytes();
     view->ask = kernel->ask;
     view->ask_many = near ? kernel->ask_near : kernel->ask_far;
     view->add_many = near ? kernel->add_near : kernel->add_far;
     view->add_few = kernel->add_near;
-    view->range = layer->kernel.blocked.count;
+    view->range = layer->blocked.count;
 }
 
 // k independent accesses overlap by themselves, so that Bloom filters a few times as large count as near.
@@ -74,32 +69,32 @@ struct perhaps__view perhaps__layer_view(const struct perhaps__layer *layer, uin
 
 uint32_t perhaps__layer_layout(const struct perhaps__layer *layer)
 {
-    return layer->kind == PERHAPS_KIND_BLOCKED ? layer->kernel.blocked.layout : 0;
+    return layer->kind == PERHAPS_KIND_BLOCKED ? layer->blocked.layout : 0;
 }
 
 void perhaps__layer_note(struct perhaps__layer *layer, const struct perhaps__tally *tally)
 {
     layer->adds += tally->keys;
-    if (layer->kind == PERHAPS_KIND_BLOOM) {
-        layer->kernel.bloom.set_bits += tally->set_bits;
-    }
+    layer->set_bits += tally->set_bits;
 }
 
 void perhaps__layer_clear(struct perhaps__layer *layer)
 {
     memset(layer->payload, 0, layer->payload_size);
     layer->adds = 0;
-    if (layer->kind == PERHAPS_KIND_BLOOM) {
-        layer->kernel.bloom.set_bits = 0;
-    }
+    layer->set_bits = 0;
+}
+
+static uint64_t *words_of(const struct perhaps__layer *layer)
+{
+    return (uint64_t *)(void *)layer->payload; // aligned to PERHAPS_LINE by every allocation and mapping
 }
 
 void perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__layer *from)
 {
-    if (into->kind == PERHAPS_KIND_BLOCKED) {
-        perhaps__blocked_merge(&into->kernel.blocked, &from->kernel.blocked);
-    } else {
-        perhaps__bloom_merge(&into->kernel.bloom, &from->kernel.bloom);
+    perhaps__unite_bits(words_of(into), words_of(from), into->payload_size / 8);
+    if (into->kind == PERHAPS_KIND_BLOOM) {
+        into->set_bits = perhaps__layer_count(into);
     }
     if (__builtin_add_overflow(into->adds, from->adds, &into->adds)) {
         into->adds = UINT64_MAX;
@@ -108,8 +103,7 @@ void perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__lay
 
 uint64_t perhaps__layer_count(const struct perhaps__layer *layer)
 {
-    return layer->kind == PERHAPS_KIND_BLOCKED ? perhaps__blocked_count(&layer->kernel.blocked)
-                                               : perhaps__bloom_count(&layer->kernel.bloom);
+    return perhaps__count_bits(words_of(layer), layer->payload_size / 8);
 }
 
 // An add that changed something set at least one bit and at most k.
@@ -117,7 +111,7 @@ bool perhaps__layer_restore(struct perhaps__layer *layer, uint64_t adds, uint64_
 {
     layer->adds = adds;
     if (layer->kind == PERHAPS_KIND_BLOOM) {
-        layer->kernel.bloom.set_bits = set_bits;
+        layer->set_bits = set_bits;
     }
     return perhaps__layer_count(layer) == set_bits && (adds == 0) == (set_bits == 0);
 }
@@ -143,11 +137,11 @@ struct perhaps__layer_state perhaps__layer_state(const struct perhaps__layer *la
     struct perhaps__layer_state state;
     double bits = (double)layer->bits;
     if (layer->kind == PERHAPS_KIND_BLOCKED) {
-        struct perhaps__blocked_fill fill = perhaps__blocked_fill(&layer->kernel.blocked);
+        struct perhaps__blocked_fill fill = perhaps__blocked_fill(&layer->blocked);
         state = (struct perhaps__layer_state){.fill = fill.fill, .fpr_now = fill.fpr};
         state.set_bits = (uint64_t)(fill.fill * bits + 0.5);
     } else {
-        state.set_bits = layer->kernel.bloom.set_bits;
+        state.set_bits = layer->set_bits;
         state.fill = (double)state.set_bits / bits;
         state.fpr_now = pow(state.fill, layer->positions);
     }
@@ -160,7 +154,7 @@ uint64_t perhaps__layer_probe(const struct perhaps__layer *layer, const uint64_t
     uint64_t digest = 0;
     for (size_t i = 0; i < count; i++) {
         if (layer->kind == PERHAPS_KIND_BLOCKED) {
-            const struct perhaps__blocked *blocked = &layer->kernel.blocked;
+            const struct perhaps__blocked *blocked = &layer->blocked;
             uint64_t words[8];
             perhaps__blocked_mask(blocked->layout, placed[i], words);
             digest = perhaps__mix(digest ^ perhaps__multiply_high(placed[i], blocked->count));

@@ -18,10 +18,8 @@ struct perhaps__layer {
     uint64_t bits;      // m
     uint8_t *payload;   // the kernel's bytes, owned by the filter
     uint64_t payload_size;
-    union {
-        struct perhaps__bloom bloom;
-        struct perhaps__blocked blocked;
-    } kernel;
+    uint64_t set_bits;               // X, kept by bloom; 0 in kinds that count when asked
+    struct perhaps__blocked blocked; // of kind blocked
 };
 
 // An empty layer of a size, its payload to be attached.

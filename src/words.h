@@ -30,6 +30,14 @@ static inline uint64_t perhaps__bit_set(uint64_t *words, uint64_t bit)
     return (before & mask) == 0;
 }
 
+// Sets in `words` every bit that is set in `others`.
+static inline void perhaps__unite_bits(uint64_t *words, const uint64_t *others, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        words[i] |= others[i];
+    }
+}
+
 // Bits set in `count` words.
 static inline uint64_t perhaps__count_bits(const uint64_t *words, uint64_t count)
 {

@@ -119,7 +119,7 @@ static double blocked_scatter(const perhaps_filter *filter)
     double sum = 0.0;
     double squares = 0.0;
     for (uint64_t i = 0; i < blocks; i++) {
-        struct perhaps__blocked one = filter->layer.kernel.blocked;
+        struct perhaps__blocked one = filter->layer.blocked;
         one.bytes += i * shape->bytes;
         one.count = 1;
         double rate = perhaps__blocked_fill(&one).fpr;
