@@ -182,10 +182,21 @@ class LongLines(Case):
 
 
 class Locking(Case):
+    def is_locked(self, name):
+        """The file is made before it is locked, so that seeing it is not enough."""
+        try:
+            with open(self.work / name, "rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except FileNotFoundError:
+            pass
+        return False
+
     def start_slow_add(self):
         """An add that holds the lock and waits for more keys."""
         process = self.start("add", "-q", self.filter())
-        wait_until((self.work / "f.filter.lock").exists, "the lock is there")
+        wait_until(lambda: self.is_locked("f.filter.lock"), "the lock is held")
         return process
 
     def test_adds_wait_for_each_other(self):
