@@ -104,17 +104,20 @@ INLINE void note(bool is_new, size_t i, uint8_t *out, struct perhaps__tally *tal
             out[i] = contains_##layout(flight[i % AHEAD]);                                                             \
         }                                                                                                              \
     }                                                                                                                  \
-    TARGET static void add_near_##layout(const struct perhaps__view *shared, const uint64_t *hashes, size_t count,     \
-                                         uint8_t *out, struct perhaps__tally *tally)                                   \
+    TARGET static size_t add_near_##layout(const struct perhaps__view *shared, const uint64_t *hashes, size_t count,   \
+                                           uint8_t *out, struct perhaps__tally *tally, int *refusal)                   \
     {                                                                                                                  \
+        (void)refusal;                                                                                                 \
         const struct perhaps__view view = *shared;                                                                     \
         for (size_t i = 0; i < count; i++) {                                                                           \
             note(insert_##layout(start(&view, hashes[i], block_bytes)), i, out, tally);                                \
         }                                                                                                              \
+        return count;                                                                                                  \
     }                                                                                                                  \
-    TARGET static void add_far_##layout(const struct perhaps__view *shared, const uint64_t *hashes, size_t count,      \
-                                        uint8_t *out, struct perhaps__tally *tally)                                    \
+    TARGET static size_t add_far_##layout(const struct perhaps__view *shared, const uint64_t *hashes, size_t count,    \
+                                          uint8_t *out, struct perhaps__tally *tally, int *refusal)                    \
     {                                                                                                                  \
+        (void)refusal;                                                                                                 \
         const struct perhaps__view view = *shared;                                                                     \
         struct flight flight[AHEAD];                                                                                   \
         for (size_t i = 0; i < AHEAD && i < count; i++) {                                                              \
@@ -128,6 +131,7 @@ INLINE void note(bool is_new, size_t i, uint8_t *out, struct perhaps__tally *tal
         for (; i < count; i++) {                                                                                       \
             note(insert_##layout(flight[i % AHEAD]), i, out, tally);                                                   \
         }                                                                                                              \
+        return count;                                                                                                  \
     }
 
 DEFINE_LAYOUT(32_4x64, 32)

@@ -45,19 +45,21 @@ INLINE uint64_t set_all(uint64_t *words, uint64_t bits, uint64_t positions, uint
 INLINE void note(uint64_t set, size_t i, uint8_t *out, struct perhaps__tally *tally)
 {
     tally->keys += set > 0;
-    tally->set_bits += set;
+    tally->used += set;
     if (out != NULL) {
         out[i] = set > 0;
     }
 }
 
-void perhaps__bloom_add_near(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out,
-                             struct perhaps__tally *tally)
+size_t perhaps__bloom_add_near(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out,
+                               struct perhaps__tally *tally, int *refusal)
 {
+    (void)refusal;
     for (size_t i = 0; i < count; i++) {
         uint64_t placed = perhaps__place(hashes[i], view->seed_key);
         note(set_all(view->memory, view->range, view->positions, placed), i, out, tally);
     }
+    return count;
 }
 
 // The positions of a key, all asked for.
@@ -80,9 +82,10 @@ INLINE uint64_t set_fetched(const struct perhaps__view *view, const uint64_t *po
     return set;
 }
 
-void perhaps__bloom_add_far(const struct perhaps__view *shared, const uint64_t *hashes, size_t count, uint8_t *out,
-                            struct perhaps__tally *tally)
+size_t perhaps__bloom_add_far(const struct perhaps__view *shared, const uint64_t *hashes, size_t count, uint8_t *out,
+                              struct perhaps__tally *tally, int *refusal)
 {
+    (void)refusal;
     const struct perhaps__view view = *shared; // out could be part of the original, for all a compiler knows
     uint64_t positions[KEYS_AHEAD][PERHAPS_MAX_POSITIONS];
     for (size_t i = 0; i < KEYS_AHEAD && i < count; i++) {
@@ -95,6 +98,7 @@ void perhaps__bloom_add_far(const struct perhaps__view *shared, const uint64_t *
             fetch_key(&view, hashes + i + KEYS_AHEAD, key);
         }
     }
+    return count;
 }
 
 /* ---------------------------------------------------------------- asking, far */

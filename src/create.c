@@ -33,7 +33,8 @@ static int check_fpr(const perhaps_options *options, const struct perhaps__kind 
 }
 
 // Takes over and checks everything but the triple.
-static int take_options(const perhaps_options *given, perhaps_options *options, perhaps_error *error)
+static int take_options(const perhaps_options *given, perhaps_options *options, struct perhaps__shape *shape,
+                        perhaps_error *error)
 {
     memset(options, 0, sizeof *options);
     if (!perhaps__take_options(options, sizeof *options, given)) {
@@ -44,7 +45,8 @@ static int take_options(const perhaps_options *given, perhaps_options *options, 
         return fail_option(error, "allocator", "both allocate and release must be given");
     }
     options->kind = perhaps__resolve_kind(options->kind);
-    if (perhaps__kind(options->kind) == NULL) {
+    const struct perhaps__kind *kind = perhaps__kind(options->kind);
+    if (kind == NULL) {
         return fail_option(error, "kind", "there is no kind with this number");
     }
     if (options->hash_source == PERHAPS_HASH_DEFAULT) {
@@ -53,10 +55,35 @@ static int take_options(const perhaps_options *given, perhaps_options *options, 
     if (options->hash_source > PERHAPS_HASH_CALLER) {
         return fail_option(error, "hash_source", "there is no hash source with this number");
     }
-    return PERHAPS_OK;
+    if (options->reserved != 0) {
+        return fail_option(error, "reserved", "must be 0");
+    }
+    return perhaps__take_shape(kind, options, shape, error);
 }
 
-static int size_from_capacity_and_fpr(const perhaps_options *options, const struct perhaps__kind *kind,
+// Fingerprints of a fixed width may be too narrow for p: what could be done?
+static int fail_size(const perhaps_options *options, const struct perhaps__shape *asked, perhaps_error *error)
+{
+    const struct perhaps__kind *kind = perhaps__kind(options->kind);
+    struct perhaps__shape free_shape = *asked;
+    struct perhaps__size size;
+    free_shape.cell_bits = kind->defaults.cell_bits;
+    if (asked->cell_bits != free_shape.cell_bits &&
+        kind->size_of(&free_shape, options->capacity, options->fpr, &size)) {
+        struct perhaps__failure failure = {
+            .code = PERHAPS_E_OPTION,
+            .subject = "fingerprint_bits",
+            .value = asked->cell_bits,
+            .limit = size.shape.cell_bits,
+        };
+        return perhaps__fail(error, failure, "%u bits are too few for %llu keys at %g; take %u", asked->cell_bits,
+                             (unsigned long long)options->capacity, options->fpr, size.shape.cell_bits);
+    }
+    struct perhaps__failure failure = {.code = PERHAPS_E_LIMIT, .subject = "capacity", .value = options->capacity};
+    return perhaps__fail(error, failure, "more keys than any filter can hold at this rate");
+}
+
+static int size_from_capacity_and_fpr(const perhaps_options *options, const struct perhaps__shape *asked,
                                       struct perhaps__size *size, perhaps_error *error)
 {
     struct perhaps__failure failure = {.code = PERHAPS_E_LIMIT, .subject = "capacity", .value = options->capacity};
@@ -68,28 +95,28 @@ static int size_from_capacity_and_fpr(const perhaps_options *options, const stru
             "%g; ask for fewer keys or a larger rate",
             floor_rate, options->fpr);
     }
-    if (!kind->size_of(options->capacity, options->fpr, size)) {
-        return perhaps__fail(error, failure, "more keys than any filter can hold at this rate");
-    }
-    return PERHAPS_OK;
+    bool can = perhaps__kind(options->kind)->size_of(asked, options->capacity, options->fpr, size);
+    return can ? PERHAPS_OK : fail_size(options, asked, error);
 }
 
-static int size_from_bytes(const perhaps_options *options, const struct perhaps__kind *kind, struct perhaps__size *size,
-                           perhaps_error *error)
+static int size_from_bytes(const perhaps_options *options, const struct perhaps__shape *asked,
+                           struct perhaps__size *size, perhaps_error *error)
 {
+    const struct perhaps__kind *kind = perhaps__kind(options->kind);
     uint64_t bits = options->bytes > PERHAPS_MAX_BITS / 8 ? PERHAPS_MAX_BITS : options->bytes * 8;
     if (options->capacity == 0) {
-        if (!perhaps__capacity_for(kind->size_of, bits, options->fpr, size)) {
+        if (!perhaps__capacity_for(kind->size_of, asked, bits, options->fpr, size)) {
             return fail_limit(error, "bytes",
                               "too few for a single key at this rate; the smallest filter has 64 bytes");
         }
-    } else if (!kind->fpr_for(options->capacity, bits, kind->smallest_fpr, kind->largest_fpr, size)) {
+    } else if (!kind->fpr_for(asked, options->capacity, bits, kind->smallest_fpr, kind->largest_fpr, size)) {
         return fail_limit(error, "bytes", "too few for this many keys, even at the largest rate that the kind allows");
     }
     return PERHAPS_OK;
 }
 
-static int resolve(const perhaps_options *options, struct perhaps__size *size, perhaps_error *error)
+static int resolve(const perhaps_options *options, const struct perhaps__shape *asked, struct perhaps__size *size,
+                   perhaps_error *error)
 {
     const struct perhaps__kind *kind = perhaps__kind(options->kind);
     bool has_fpr = options->fpr != 0.0; // NaN is given, and wrong
@@ -103,8 +130,8 @@ static int resolve(const perhaps_options *options, struct perhaps__size *size, p
             return status;
         }
     }
-    return options->bytes == 0 ? size_from_capacity_and_fpr(options, kind, size, error)
-                               : size_from_bytes(options, kind, size, error);
+    return options->bytes == 0 ? size_from_capacity_and_fpr(options, asked, size, error)
+                               : size_from_bytes(options, asked, size, error);
 }
 
 int perhaps_size_for(const perhaps_options *given, perhaps_sizing *sizing, perhaps_error *error)
@@ -113,23 +140,29 @@ int perhaps_size_for(const perhaps_options *given, perhaps_sizing *sizing, perha
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
     perhaps_options options;
+    struct perhaps__shape asked;
     struct perhaps__size size = {0};
-    int status = take_options(given, &options, error);
+    int status = take_options(given, &options, &asked, error);
     if (status == PERHAPS_OK) {
-        status = resolve(&options, &size, error);
+        status = resolve(&options, &asked, &size, error);
     }
     if (status < 0) {
         return status;
     }
     perhaps_sizing result = {
         .kind = options.kind,
-        .positions = size.positions,
+        .positions = size.shape.positions,
         .capacity = size.capacity,
         .fpr = size.fpr,
         .fpr_expected = size.fpr_expected,
         .bits = size.bits,
         .bytes = size.bits / 8,
         .bits_per_key = (double)size.bits / (double)size.capacity,
+        .policy = size.shape.policy,
+        .counter_bits = options.kind == PERHAPS_KIND_COUNTING ? size.shape.cell_bits : 0,
+        .slots = size.shape.slots,
+        .fingerprint_bits = options.kind == PERHAPS_KIND_CUCKOO ? size.shape.cell_bits : 0,
+        .buckets = options.kind == PERHAPS_KIND_CUCKOO ? size.range : 0,
     };
     if (!perhaps__give_result(sizing, &result, sizeof result)) {
         return fail_option(error, "sizing", "size is not set, or is that of a newer release");
@@ -150,10 +183,11 @@ int perhaps_create(const perhaps_options *given, perhaps_filter **out, perhaps_e
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
     perhaps_options options;
+    struct perhaps__shape asked;
     struct perhaps__plan plan = {0};
-    int status = take_options(given, &options, error);
+    int status = take_options(given, &options, &asked, error);
     if (status == PERHAPS_OK) {
-        status = resolve(&options, &plan.size, error);
+        status = resolve(&options, &asked, &plan.size, error);
     }
     if (status < 0) {
         return status;

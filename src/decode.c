@@ -241,17 +241,6 @@ static int read_sections(struct decoder *decoder)
     return at == end && all_zero(table_end, padding_end) ? PERHAPS_OK : fail_damaged(decoder, "section size");
 }
 
-// Only blocked filters have a layout, and it says how many positions there are.
-static bool layout_fits(const struct decoder *decoder)
-{
-    const struct perhaps__layer_fields *layer = &decoder->layer;
-    if (decoder->fixed.kind != PERHAPS_KIND_BLOCKED) {
-        return layer->layout == 0;
-    }
-    const struct perhaps__block_shape *shape = perhaps__block_shape((uint32_t)layer->layout);
-    return shape != NULL && layer->positions == (uint64_t)shape->lanes * shape->bits_per_lane;
-}
-
 static int check_layer(const struct decoder *decoder)
 {
     const struct perhaps__layer_fields *layer = &decoder->layer;
@@ -260,11 +249,9 @@ static int check_layer(const struct decoder *decoder)
         {layer->bits % PERHAPS_UNIT_BITS == 0 && layer->bits <= PERHAPS_MAX_BITS, "number of bits"},
         {layer->payload_offset == 0, "payload offset"},
         {layer->payload_size == layer->bits / 8 && layer->payload_size == decoder->fixed.payload_size, "layer size"},
-        {layer->positions > 0 && layer->positions <= PERHAPS_MAX_POSITIONS, "number of positions"},
         {layer->capacity > 0, "layer capacity"},
         {is_rate(layer->fpr), "layer rate"},
-        {layer->set_bits <= layer->bits, "number of set bits"},
-        {layout_fits(decoder), "layout"},
+        {layer->reserved == 0, "layer section"},
     };
     return fail_first(decoder, checks, PERHAPS_COUNT(checks));
 }
@@ -280,14 +267,22 @@ static int make_filter(struct decoder *decoder)
         .size = {.capacity = layer->capacity,
                  .fpr = perhaps__double_of(layer->fpr),
                  .bits = layer->bits,
-                 .positions = (uint32_t)layer->positions,
-                 .layout = (uint32_t)layer->layout},
+                 .range = layer->range,
+                 .shape = {.positions = (uint32_t)layer->positions,
+                           .layout = (uint32_t)layer->layout,
+                           .cell_bits = (uint32_t)layer->cell_bits,
+                           .slots = (uint32_t)layer->slots,
+                           .policy = (uint32_t)layer->policy,
+                           .search = (uint32_t)layer->search}},
     };
     perhaps_filter *filter = perhaps__filter_new(decoder->allocator, &plan);
     if (filter == NULL) {
         return fail_memory(decoder);
     }
     decoder->filter = filter;
+    if (!filter->layer.operations->is_sound(&filter->layer)) {
+        return fail_damaged(decoder, "shape of the layer");
+    }
     filter->capacity = fixed->capacity;
     filter->fpr = perhaps__double_of(fixed->fpr);
     filter->adds_exact = (fixed->flags & PERHAPS_FLAG_ADDS_SUMMED) == 0;
@@ -345,10 +340,16 @@ static int read_payload(const struct decoder *decoder)
 
 static int check_counts(const struct decoder *decoder)
 {
-    return perhaps__layer_restore(&decoder->filter->layer, decoder->layer.adds, decoder->layer.set_bits)
+    const struct perhaps__tally recorded = {
+        .keys = decoder->layer.adds,
+        .used = decoder->layer.used,
+        .copies = decoder->layer.copies,
+        .removals = decoder->layer.removals,
+    };
+    return perhaps__layer_restore(&decoder->filter->layer, &recorded)
                ? PERHAPS_OK
                : FAIL(decoder, PERHAPS_E_DAMAGED,
-                      "the number of set bits is not the one recorded; rebuild the filter or restore the file");
+                      "what the payload holds is not what is recorded of it; rebuild the filter or restore the file");
 }
 
 // The first failing step's code, or 0 when none fails.
@@ -376,7 +377,7 @@ int perhaps__decode(const struct perhaps__source *source, const perhaps_allocato
     perhaps__release(allocator, decoder.header, decoder.header_size);
     if (status < 0) {
         if (decoder.filter != NULL && source->mapping != NULL) {
-            perhaps__layer_attach(&decoder.filter->layer, NULL); // the mapping is not the filter's to release
+            decoder.filter->layer.payload = NULL; // the mapping is not the filter's to release
         }
         perhaps_free(decoder.filter);
         return status;

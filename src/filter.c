@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The life of a filter and the verbs for one key.
+// The life of a filter.
 #include "filter.h"
 
 #include "hash.h"
+#include "kinds.h"
 #include "place.h"
 
 perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const struct perhaps__plan *plan)
@@ -19,13 +20,13 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
     filter->capacity = plan->size.capacity;
     filter->fpr = plan->size.fpr;
     filter->adds_exact = true;
-    perhaps__layer_init(&filter->layer, plan->kind, &plan->size);
+    perhaps__layer_init(&filter->layer, perhaps__kind(plan->kind)->operations, &plan->size);
     return filter;
 }
 
 void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload)
 {
-    perhaps__layer_attach(&filter->layer, payload);
+    filter->layer.payload = payload;
     filter->view = perhaps__layer_view(&filter->layer, filter->view.seed_key);
 }
 
@@ -72,64 +73,6 @@ int perhaps_clear(perhaps_filter *filter)
     return PERHAPS_OK;
 }
 
-// 0, or why the byte-key calls cannot take this key.
-static int check_key(const perhaps_filter *filter, const void *key, size_t length)
-{
-    if (PERHAPS_UNLIKELY(filter == NULL || (key == NULL && length > 0))) {
-        return PERHAPS_E_ARGUMENT;
-    }
-    return filter->hash_source == PERHAPS_HASH_CALLER ? PERHAPS_E_UNSUPPORTED : PERHAPS_OK;
-}
-
-int perhaps_hash(const perhaps_filter *filter, const void *key, size_t length, uint64_t *hash)
-{
-    int status = hash != NULL ? check_key(filter, key, length) : PERHAPS_E_ARGUMENT;
-    if (status == PERHAPS_OK) {
-        *hash = perhaps__hash(key, length, filter->seed);
-    }
-    return status;
-}
-
-uint64_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out)
-{
-    const size_t few = 16;
-    struct perhaps__tally tally = {.keys = 0};
-    (count < few ? filter->view.add_few : filter->view.add_many)(&filter->view, hashes, count, out, &tally);
-    perhaps__layer_note(&filter->layer, &tally);
-    return tally.keys;
-}
-
-int perhaps_add_hash(perhaps_filter *filter, uint64_t hash)
-{
-    if (PERHAPS_UNLIKELY(filter == NULL)) {
-        return PERHAPS_E_ARGUMENT;
-    }
-    if (PERHAPS_UNLIKELY(perhaps__filter_is_read_only(filter))) {
-        return PERHAPS_E_READ_ONLY;
-    }
-    return perhaps__filter_add(filter, &hash, 1, NULL) > 0;
-}
-
-int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash)
-{
-    if (PERHAPS_UNLIKELY(filter == NULL)) {
-        return PERHAPS_E_ARGUMENT;
-    }
-    return filter->view.ask(filter, hash);
-}
-
-int perhaps_add(perhaps_filter *filter, const void *key, size_t length)
-{
-    int status = check_key(filter, key, length);
-    return status < 0 ? status : perhaps_add_hash(filter, perhaps__hash(key, length, filter->seed));
-}
-
-int perhaps_might_contain(const perhaps_filter *filter, const void *key, size_t length)
-{
-    int status = check_key(filter, key, length);
-    return status < 0 ? status : perhaps_might_contain_hash(filter, perhaps__hash(key, length, filter->seed));
-}
-
 int perhaps_metadata(const perhaps_filter *filter, const void **metadata, size_t *length)
 {
     if (filter == NULL || metadata == NULL || length == NULL) {
@@ -170,13 +113,14 @@ uint64_t perhaps__filter_probe(const perhaps_filter *filter)
 {
     static const size_t lengths[] = {0, 1, 3, 5, 8, 12, 16, 33, 128, 200, 240, 256, 600};
     uint8_t bytes[600];
-    uint64_t placed[PERHAPS_COUNT(lengths)];
+    uint64_t digest = 0;
     for (size_t i = 0; i < sizeof bytes; i++) {
         bytes[i] = (uint8_t)(i % 251);
     }
     for (size_t i = 0; i < PERHAPS_COUNT(lengths); i++) {
         uint64_t hash = filter->hash_source == PERHAPS_HASH_CALLER ? i : perhaps__hash(bytes, lengths[i], filter->seed);
-        placed[i] = perhaps__place(hash, filter->view.seed_key);
+        uint64_t placed = perhaps__place(hash, filter->view.seed_key);
+        digest = filter->layer.operations->probe(&filter->layer, digest, placed);
     }
-    return perhaps__layer_probe(&filter->layer, placed, PERHAPS_COUNT(lengths));
+    return digest;
 }

@@ -40,8 +40,21 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
 bool perhaps__filter_allocate(perhaps_filter *filter);
 void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload);
 
-// Adds hashes to a filter that is not read-only; how many keys changed something.
-uint64_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out);
+// The verbs for hashes, on a filter that is not read-only where they change it. Those that change it return how many were
+// handled: fewer than `count` when the next one is refused, *refusal then says why.
+size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal);
+size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal);
+void perhaps__filter_count(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint64_t *out);
+
+// Whether a key that was added at most `most` times may have been added `times` times.
+static inline bool perhaps__may_be(uint64_t most, uint64_t times)
+{
+    return times <= most;
+}
+
+// 0, or why the filter cannot be changed, or removed from.
+int perhaps__filter_may_change(const perhaps_filter *filter);
+int perhaps__filter_may_remove(const perhaps_filter *filter);
 
 bool perhaps__filter_is_read_only(const perhaps_filter *filter);
 

@@ -65,11 +65,18 @@ static void encode_layer(const struct perhaps__layer *layer, uint8_t *bytes)
                                     .payload_size = layer->payload_size,
                                     .capacity = layer->capacity,
                                     .fpr = perhaps__bits_of(layer->fpr),
-                                    .adds = layer->adds,
+                                    .adds = layer->tally.keys,
                                     .bits = layer->bits,
-                                    .set_bits = perhaps__layer_count(layer),
-                                    .positions = layer->positions,
-                                    .layout = perhaps__layer_layout(layer),
+                                    .used = perhaps__layer_used(layer),
+                                    .positions = layer->shape.positions,
+                                    .layout = layer->shape.layout,
+                                    .range = layer->range,
+                                    .copies = layer->tally.copies,
+                                    .removals = layer->tally.removals,
+                                    .cell_bits = layer->shape.cell_bits,
+                                    .slots = layer->shape.slots,
+                                    .policy = layer->shape.policy,
+                                    .search = layer->shape.search,
                                 });
 }
 

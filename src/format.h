@@ -8,7 +8,7 @@
 
 #define PERHAPS_FIXED_SIZE 128
 #define PERHAPS_SECTION_HEAD 16
-#define PERHAPS_LAYER_SIZE 64
+#define PERHAPS_LAYER_SIZE 112
 #define PERHAPS_CHUNK_SHIFT 20
 #define PERHAPS_CHUNK (UINT64_C(1) << PERHAPS_CHUNK_SHIFT)
 #define PERHAPS_MAGIC UINT64_C(0x73706168726570b6)
@@ -48,9 +48,17 @@ enum perhaps__section_type { PERHAPS_SECTION_LAYERS = 1, PERHAPS_SECTION_METADAT
     X(fpr, 24, 8)                                                                                                      \
     X(adds, 32, 8)                                                                                                     \
     X(bits, 40, 8)                                                                                                     \
-    X(set_bits, 48, 8)                                                                                                 \
+    X(used, 48, 8)                                                                                                     \
     X(positions, 56, 4)                                                                                                \
-    X(layout, 60, 4)
+    X(layout, 60, 4)                                                                                                   \
+    X(range, 64, 8)                                                                                                    \
+    X(copies, 72, 8)                                                                                                   \
+    X(removals, 80, 8)                                                                                                 \
+    X(cell_bits, 88, 4)                                                                                                \
+    X(slots, 92, 4)                                                                                                    \
+    X(policy, 96, 4)                                                                                                   \
+    X(search, 100, 4)                                                                                                  \
+    X(reserved, 104, 8)
 
 #define PERHAPS_FIELD_MEMBER(name, offset, width) uint64_t name;
 struct perhaps__fixed_fields {

@@ -1,9 +1,33 @@
 // SPDX-License-Identifier: MIT
 #include "kinds.h"
 
+#include "errors.h"
+
 static const struct perhaps__kind kinds[] = {
-    [PERHAPS_KIND_BLOOM] = {"bloom", 1e-9, 0.5, perhaps__bloom_size, perhaps__bloom_fpr_for},
-    [PERHAPS_KIND_BLOCKED] = {"blocked", 1e-6, 0.25, perhaps__blocked_size, perhaps__blocked_fpr_for},
+    [PERHAPS_KIND_BLOOM] =
+        {
+            .name = "bloom",
+            .smallest_fpr = 1e-9,
+            .largest_fpr = 0.5,
+            .size_of = perhaps__bloom_size,
+            .fpr_for = perhaps__bloom_fpr_for,
+            .operations = &perhaps__layer_bloom,
+        },
+    [PERHAPS_KIND_BLOCKED] =
+        {
+            .name = "blocked",
+            .smallest_fpr = 1e-6,
+            .largest_fpr = 0.25,
+            .size_of = perhaps__blocked_size,
+            .fpr_for = perhaps__blocked_fpr_for,
+            .operations = &perhaps__layer_blocked,
+        },
+};
+
+static const char *const policy_names[] = {
+    [PERHAPS_POLICY_MULTISET] = "multiset",
+    [PERHAPS_POLICY_UNIQUE] = "unique",
+    [PERHAPS_POLICY_CONSERVATIVE] = "conservative",
 };
 
 const struct perhaps__kind *perhaps__kind(uint32_t kind)
@@ -44,5 +68,55 @@ int perhaps_kind_range(uint32_t kind, double *smallest, double *largest)
     }
     *smallest = row->smallest_fpr;
     *largest = row->largest_fpr;
+    return PERHAPS_OK;
+}
+
+const char *perhaps_policy_name(uint32_t policy)
+{
+    return policy < PERHAPS_COUNT(policy_names) ? policy_names[policy] : NULL;
+}
+
+// An option that the kind does not have, or a value that it does not take.
+static int fail_shape(const struct perhaps__kind *kind, const char *option, uint64_t value, perhaps_error *error)
+{
+    return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = option, .value = value},
+                         "%llu is not something that kind %s takes for %s", (unsigned long long)value, kind->name,
+                         option);
+}
+
+static bool in_set(uint64_t set, uint32_t value)
+{
+    return value < 64 && (set >> value & 1) != 0;
+}
+
+int perhaps__take_shape(const struct perhaps__kind *kind, const perhaps_options *options, struct perhaps__shape *shape,
+                        perhaps_error *error)
+{
+    bool counts = kind->operations == &perhaps__layer_counting;
+    uint32_t cell_bits = counts ? options->counter_bits : options->fingerprint_bits;
+    const struct {
+        const char *option;
+        uint32_t asked;
+        uint64_t set;
+    } checks[] = {
+        {"policy", options->policy, kind->policies},
+        {"counter_bits", options->counter_bits, counts ? kind->cell_bits : 0},
+        {"fingerprint_bits", options->fingerprint_bits, counts ? 0 : kind->cell_bits},
+        {"slots", options->slots, kind->slots},
+    };
+    for (size_t i = 0; i < PERHAPS_COUNT(checks); i++) {
+        if (checks[i].asked != 0 && !in_set(checks[i].set, checks[i].asked)) {
+            return fail_shape(kind, checks[i].option, checks[i].asked, error);
+        }
+    }
+    if (options->search != 0 &&
+        (kind->defaults.search == 0 || options->search < 2 || options->search > PERHAPS_SEARCH_MAX)) {
+        return fail_shape(kind, "search", options->search, error);
+    }
+    *shape = kind->defaults;
+    shape->policy = options->policy != 0 ? options->policy : shape->policy;
+    shape->cell_bits = cell_bits != 0 ? cell_bits : shape->cell_bits;
+    shape->slots = options->slots != 0 ? options->slots : shape->slots;
+    shape->search = options->search != 0 ? options->search : shape->search;
     return PERHAPS_OK;
 }

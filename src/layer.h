@@ -1,63 +1,81 @@
 // SPDX-License-Identifier: MIT
-// Layer 3: one layer of a filter: a kernel of some kind, with what it was made for. Every choice by kind outside
-// kinds.c is a switch in layer.c.
+// Layer 3: one layer of a filter: a kernel of some kind, with what it was made for. What differs by kind is behind the
+// operations, one file for each: layer_bloom.c, layer_blocked.c, layer_counting.c, layer_cuckoo.c.
 #ifndef PERHAPS_LAYER_H
 #define PERHAPS_LAYER_H
 
-#include "blocked.h"
-#include "bloom.h"
 #include "sizing.h"
 #include "view.h"
 
+struct perhaps__layer_operations;
+
 struct perhaps__layer {
-    uint32_t kind;
-    uint32_t positions; // bits set per key
-    uint64_t capacity;  // n
-    double fpr;         // its budget p
-    uint64_t adds;      // adds that changed something
-    uint64_t bits;      // m
-    uint8_t *payload;   // the kernel's bytes, owned by the filter
+    const struct perhaps__layer_operations *operations;
+    uint64_t capacity; // n
+    double fpr;        // its budget p
+    uint64_t bits;     // of the payload
+    uint64_t range;    // what positions are reduced to: bits, blocks, counters or buckets
+    struct perhaps__shape shape;
+    uint8_t *payload; // the kernel's bytes, owned by the filter
     uint64_t payload_size;
-    uint64_t set_bits;               // X, kept by bloom; 0 in kinds that count when asked
-    struct perhaps__blocked blocked; // of kind blocked
+    struct perhaps__tally tally;
 };
 
+struct perhaps__layer_operations {
+    // Whether range, bits and shape are ones that sizing could have chosen: files are not believed.
+    bool (*is_sound)(const struct perhaps__layer *layer);
+    // The functions of the view; the rest of it is filled in.
+    void (*view)(const struct perhaps__layer *layer, struct perhaps__view *view);
+    // What the payload itself says: tally->used, and tally->saturated. O(m).
+    void (*recount)(const struct perhaps__layer *layer, struct perhaps__tally *tally);
+    // Payload and tally, but for tally.keys and tally.removals; both layers are of one kind, size and shape. 0 or a code,
+    // and then nothing changed.
+    int (*merge)(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator);
+    // set_bits, fill, distinct_estimate, fpr_now, and the fields of the kind.
+    void (*describe)(const struct perhaps__layer *layer, perhaps_statistics *statistics);
+    // Mixes into a digest where a placed hash goes; part of the probe fingerprint.
+    uint64_t (*probe)(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed);
+    // Whether what a file records of a layer can be true of a payload that was counted: files are not believed.
+    bool (*agrees)(const struct perhaps__tally *recorded, const struct perhaps__tally *counted);
+    bool keeps_used; // tally.used is kept by adding and removing; otherwise counted when asked
+};
+
+extern const struct perhaps__layer_operations perhaps__layer_bloom;
+extern const struct perhaps__layer_operations perhaps__layer_blocked;
+extern const struct perhaps__layer_operations perhaps__layer_counting;
+extern const struct perhaps__layer_operations perhaps__layer_cuckoo;
+
 // An empty layer of a size, its payload to be attached.
-void perhaps__layer_init(struct perhaps__layer *layer, uint32_t kind, const struct perhaps__size *size);
+void perhaps__layer_init(struct perhaps__layer *layer, const struct perhaps__layer_operations *operations,
+                         const struct perhaps__size *size);
 
-// Gives the layer its payload, aligned to PERHAPS_LINE: zeroed, or that of a filter that is loaded.
-void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload);
-
-// The view through which the layer is asked and added to; the payload is attached.
+// The view through which the layer is asked and added to; the payload is attached, aligned to PERHAPS_LINE: zeroed, or
+// that of a filter that is loaded.
 struct perhaps__view perhaps__layer_view(const struct perhaps__layer *layer, uint64_t seed_key);
-
-// Takes account of what adding through the view has changed.
-void perhaps__layer_note(struct perhaps__layer *layer, const struct perhaps__tally *tally);
-
-// The layout of its blocks, 0 when the kind has none.
-uint32_t perhaps__layer_layout(const struct perhaps__layer *layer);
 
 void perhaps__layer_clear(struct perhaps__layer *layer);
 
-// Both of one kind and size. `adds` becomes the sum.
-void perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__layer *from);
+// Both of one kind, size and shape. tally.keys becomes the sum. 0 or a code, and then nothing changed.
+int perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__layer *from,
+                         const perhaps_allocator *allocator);
 
-// Bits that are really set, counted. O(m).
-uint64_t perhaps__layer_count(const struct perhaps__layer *layer);
+// Bits that are set, counters above zero, slots taken, as the payload has them. O(m).
+uint64_t perhaps__layer_used(const struct perhaps__layer *layer);
 
-// Takes over what a file says, and whether that agrees with the payload.
-bool perhaps__layer_restore(struct perhaps__layer *layer, uint64_t adds, uint64_t set_bits);
+// For kinds that only ever set bits: every key changed something, without one there is nothing, and nothing is removed.
+bool perhaps__layer_agrees_without_removal(const struct perhaps__tally *recorded, const struct perhaps__tally *counted);
 
-// The state of a layer as its bits tell it.
-struct perhaps__layer_state {
-    double fill;
-    double fpr_now;
-    double distinct; // keys that leave this fill on average
-    uint64_t set_bits;
-};
-struct perhaps__layer_state perhaps__layer_state(const struct perhaps__layer *layer);
+// Takes over what a file says of the layer, and whether the payload agrees.
+bool perhaps__layer_restore(struct perhaps__layer *layer, const struct perhaps__tally *recorded);
 
-// A digest of where fixed hashes are placed in this layer; part of the probe fingerprint.
-uint64_t perhaps__layer_probe(const struct perhaps__layer *layer, const uint64_t *placed, size_t count);
+// The payload as words.
+static inline uint64_t *perhaps__layer_words(const struct perhaps__layer *layer)
+{
+    return (uint64_t *)(void *)layer->payload; // aligned to PERHAPS_LINE by every allocation and mapping
+}
+
+// Keys that leave this fill on average: a given bit is hit by a key with probability k/m, whether that is anywhere or
+// within a block, and escapes n keys with probability (1 - k/m)^n (Swamidass and Baldi 2007).
+double perhaps__distinct_for(double fill, double range, double positions);
 
 #endif

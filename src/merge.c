@@ -23,8 +23,13 @@ static int check_equal(const perhaps_filter *into, const perhaps_filter *from, p
         {"hash source", into->hash_source, from->hash_source},
         {"seed", into->seed, from->seed},
         {"size in bits", a->bits, b->bits},
-        {"number of positions", a->positions, b->positions},
-        {"layout of blocks", perhaps__layer_layout(a), perhaps__layer_layout(b)},
+        {"number of positions", a->shape.positions, b->shape.positions},
+        {"layout of blocks", a->shape.layout, b->shape.layout},
+        {"width of counters or fingerprints", a->shape.cell_bits, b->shape.cell_bits},
+        {"number of slots in a bucket", a->shape.slots, b->shape.slots},
+        {"number of buckets", a->range, b->range},
+        {"policy", a->shape.policy, b->shape.policy},
+        {"limit of the search", a->shape.search, b->shape.search},
     };
     for (size_t i = 0; i < PERHAPS_COUNT(checks); i++) {
         if (checks[i].into != checks[i].from) {
@@ -42,11 +47,19 @@ int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_erro
     if (perhaps__filter_is_read_only(into)) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_READ_ONLY}, NULL);
     }
+    if (into == from && into->view.count_many != NULL) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT},
+                             "a filter that counts cannot be merged into itself: that would double its counts");
+    }
     int status = into != from ? check_equal(into, from, error) : PERHAPS_OK;
-    if (status < 0 || into == from || from->layer.adds == 0) {
+    if (status < 0 || into == from || from->layer.tally.keys == 0) {
         return status; // merging nothing leaves the count exact
     }
-    into->adds_exact = from->adds_exact && into->layer.adds == 0;
-    perhaps__layer_merge(&into->layer, &from->layer);
+    bool exact = from->adds_exact && into->layer.tally.keys == 0;
+    status = perhaps__layer_merge(&into->layer, &from->layer, &into->allocator);
+    if (status < 0) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = status}, NULL);
+    }
+    into->adds_exact = exact;
     return PERHAPS_OK;
 }

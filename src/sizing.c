@@ -134,8 +134,9 @@ static uint32_t clamp_positions(double ideal)
     return ideal < 1.0 ? 1 : (uint32_t)fmin(ideal, 30.0);
 }
 
-bool perhaps__bloom_size(uint64_t capacity, double fpr, struct perhaps__size *size)
+bool perhaps__bloom_size(const struct perhaps__shape *asked, uint64_t capacity, double fpr, struct perhaps__size *size)
 {
+    (void)asked;
     double floor_rate = perhaps__hash_floor(capacity);
     if (floor_rate > fpr / 4.0) {
         return false;
@@ -160,13 +161,14 @@ bool perhaps__bloom_size(uint64_t capacity, double fpr, struct perhaps__size *si
         .fpr = fpr,
         .fpr_expected = perhaps__bloom_expected_fpr(capacity, bits, best_positions) + floor_rate,
         .bits = bits,
-        .positions = best_positions,
+        .range = bits,
+        .shape.positions = best_positions,
     };
     return true;
 }
 
-bool perhaps__bloom_fpr_for(uint64_t capacity, uint64_t bits, double smallest, double largest,
-                            struct perhaps__size *size)
+bool perhaps__bloom_fpr_for(const struct perhaps__shape *asked, uint64_t capacity, uint64_t bits, double smallest,
+                            double largest, struct perhaps__size *size)
 {
     if (bits < PERHAPS_UNIT_BITS) {
         return false;
@@ -178,40 +180,42 @@ bool perhaps__bloom_fpr_for(uint64_t capacity, uint64_t bits, double smallest, d
     // A hair above the rate itself, so that rounding does not ask for one unit more; and enough for the hash.
     double floor_rate = perhaps__hash_floor(capacity);
     double fpr = fmax(fmax((best + floor_rate) * (1.0 + 1e-12), floor_rate * 4.0), smallest);
-    return fpr <= largest && perhaps__bloom_size(capacity, fpr, size) && size->bits <= bits;
+    return fpr <= largest && perhaps__bloom_size(asked, capacity, fpr, size) && size->bits <= bits;
 }
 
-static bool fits(perhaps__size_function *size_of, uint64_t capacity, double fpr, uint64_t bits)
+static bool fits(perhaps__size_function *size_of, const struct perhaps__shape *asked, uint64_t capacity, double fpr,
+                 uint64_t bits)
 {
     struct perhaps__size size;
-    return size_of(capacity, fpr, &size) && size.bits <= bits;
+    return size_of(asked, capacity, fpr, &size) && size.bits <= bits;
 }
 
 // Gallops to a capacity that no longer fits, then halves the gap. Starting from the textbook's
 // n = m (ln 2)^2 / -ln p, a few steps bracket the answer.
-bool perhaps__capacity_for(perhaps__size_function *size_of, uint64_t bits, double fpr, struct perhaps__size *size)
+bool perhaps__capacity_for(perhaps__size_function *size_of, const struct perhaps__shape *asked, uint64_t bits,
+                           double fpr, struct perhaps__size *size)
 {
     double textbook = (double)perhaps__min(bits, PERHAPS_MAX_BITS) * 0.4804530139182014 / -log(fpr);
     uint64_t step = (uint64_t)(textbook / 64.0) + 1;
     uint64_t low = (uint64_t)textbook;
-    while (low > 0 && !fits(size_of, low, fpr, bits)) {
+    while (low > 0 && !fits(size_of, asked, low, fpr, bits)) {
         low = low > step ? low - step : 0;
         step *= 2;
     }
     step = (uint64_t)(textbook / 64.0) + 1;
     uint64_t high = low + step;
-    while (fits(size_of, high, fpr, bits)) {
+    while (fits(size_of, asked, high, fpr, bits)) {
         low = high;
         step *= 2;
         high += step;
     }
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (fits(size_of, middle, fpr, bits)) {
+        if (fits(size_of, asked, middle, fpr, bits)) {
             low = middle;
         } else {
             high = middle;
         }
     }
-    return low > 0 && size_of(low, fpr, size);
+    return low > 0 && size_of(asked, low, fpr, size);
 }

@@ -4,6 +4,7 @@
 #define PERHAPS_SIZING_H
 
 #include "base.h"
+#include "view.h"
 
 // Filters come in units of 512 bits, so that a last-bit difference between two maths libraries does not decide
 // their size.
@@ -20,9 +21,9 @@ struct perhaps__size {
     uint64_t capacity;
     double fpr;          // what was asked for
     double fpr_expected; // what it delivers at capacity, the hash floor included
-    uint64_t bits;
-    uint32_t positions; // bits set and looked at per key
-    uint32_t layout;    // of a block: enum perhaps__block_layout for blocked, otherwise 0
+    uint64_t bits;       // of the payload, in whole units
+    uint64_t range;      // what positions are reduced to: bits, blocks, counters or buckets
+    struct perhaps__shape shape;
 };
 
 // The rate at which a 64-bit hash alone takes an absent key for one of n: n/2^64.
@@ -37,13 +38,15 @@ typedef double perhaps__expectation(uint64_t capacity, uint64_t units, uint32_t 
 uint64_t perhaps__smallest_units(perhaps__expectation *expectation, uint64_t capacity, double fpr, uint32_t shape,
                                  double guess);
 
-// The functions of a kind, as kinds.c lists them. All return false when no filter of the kind can do it.
+// The functions of a kind, as kinds.c lists them. `asked` is the part of the shape that the caller chose, checked and with
+// defaults filled in; what is 0 in it follows from n and p. All return false when no filter of the kind can do it.
 
 // The smallest filter for n keys at p, 0 < p < 1; for blocked, of the layout that p gets. More keys never get less.
-typedef bool perhaps__size_function(uint64_t capacity, double fpr, struct perhaps__size *size);
+typedef bool perhaps__size_function(const struct perhaps__shape *asked, uint64_t capacity, double fpr,
+                                    struct perhaps__size *size);
 // The smallest p that at most `bits` bits can promise for n keys, between `smallest` and `largest`.
-typedef bool perhaps__fpr_function(uint64_t capacity, uint64_t bits, double smallest, double largest,
-                                   struct perhaps__size *size);
+typedef bool perhaps__fpr_function(const struct perhaps__shape *asked, uint64_t capacity, uint64_t bits,
+                                   double smallest, double largest, struct perhaps__size *size);
 
 perhaps__size_function perhaps__bloom_size;
 perhaps__fpr_function perhaps__bloom_fpr_for;
@@ -51,8 +54,15 @@ perhaps__fpr_function perhaps__bloom_fpr_for;
 perhaps__size_function perhaps__blocked_size;
 perhaps__fpr_function perhaps__blocked_fpr_for;
 
+perhaps__size_function perhaps__counting_size;
+perhaps__fpr_function perhaps__counting_fpr_for;
+
+perhaps__size_function perhaps__cuckoo_size;
+perhaps__fpr_function perhaps__cuckoo_fpr_for;
+
 // The largest n for which at most `bits` bits can promise p, for a kind that is sized by `size_of`.
-bool perhaps__capacity_for(perhaps__size_function *size_of, uint64_t bits, double fpr, struct perhaps__size *size);
+bool perhaps__capacity_for(perhaps__size_function *size_of, const struct perhaps__shape *asked, uint64_t bits,
+                           double fpr, struct perhaps__size *size);
 
 // The expected FPR E[(X/m)^k] of a Bloom filter of m bits after n keys with k independent positions each, X being the
 // number of bits set. Exact for n*k <= 10^4, otherwise to second order.

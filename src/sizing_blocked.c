@@ -111,8 +111,10 @@ static uint32_t layout_for(double fpr)
     return choice->layout;
 }
 
-bool perhaps__blocked_size(uint64_t capacity, double fpr, struct perhaps__size *size)
+bool perhaps__blocked_size(const struct perhaps__shape *asked, uint64_t capacity, double fpr,
+                           struct perhaps__size *size)
 {
+    (void)asked;
     double floor_rate = perhaps__hash_floor(capacity);
     if (floor_rate > fpr / 4.0) {
         return false;
@@ -128,8 +130,8 @@ bool perhaps__blocked_size(uint64_t capacity, double fpr, struct perhaps__size *
         .fpr = fpr,
         .fpr_expected = perhaps__blocked_expected_fpr(capacity, bits, layout) + floor_rate,
         .bits = bits,
-        .positions = shapes[layout].lanes * shapes[layout].bits_per_lane,
-        .layout = layout,
+        .range = bits / 8 / shapes[layout].bytes,
+        .shape = {.positions = shapes[layout].lanes * shapes[layout].bits_per_lane, .layout = layout},
     };
     return true;
 }
@@ -137,8 +139,8 @@ bool perhaps__blocked_size(uint64_t capacity, double fpr, struct perhaps__size *
 // Every layout offers the rate that these bits give it, or the smallest rate that it is taken for if that is larger. An
 // offer for which sizing takes another layout is void. From the strictest on, the first offer that stands is the
 // smallest.
-bool perhaps__blocked_fpr_for(uint64_t capacity, uint64_t bits, double smallest, double largest,
-                              struct perhaps__size *size)
+bool perhaps__blocked_fpr_for(const struct perhaps__shape *asked, uint64_t capacity, uint64_t bits, double smallest,
+                              double largest, struct perhaps__size *size)
 {
     if (bits < PERHAPS_UNIT_BITS) {
         return false;
@@ -150,7 +152,7 @@ bool perhaps__blocked_fpr_for(uint64_t capacity, uint64_t bits, double smallest,
         // A hair above the rate itself, so that rounding does not ask for one unit more.
         double offer = (perhaps__blocked_expected_fpr(capacity, usable, choice->layout) + floor_rate) * (1.0 + 1e-12);
         double fpr = fmax(fmax(offer, floor_rate * 4.0), fmax(smallest, choice->smallest_fpr));
-        if (fpr <= largest && layout_for(fpr) == choice->layout && perhaps__blocked_size(capacity, fpr, size) &&
+        if (fpr <= largest && layout_for(fpr) == choice->layout && perhaps__blocked_size(asked, capacity, fpr, size) &&
             size->bits <= bits) {
             return true;
         }

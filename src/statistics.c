@@ -8,26 +8,25 @@ int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics)
         return PERHAPS_E_ARGUMENT;
     }
     const struct perhaps__layer *layer = &filter->layer;
-    struct perhaps__layer_state state = perhaps__layer_state(layer);
     perhaps_statistics result = {
         .kind = filter->kind,
         .hash_source = filter->hash_source,
         .seed = filter->seed,
         .capacity = filter->capacity,
-        .adds = layer->adds,
+        .adds = layer->tally.keys,
         .adds_exact = filter->adds_exact,
         .layers = 1,
-        .positions = layer->positions,
+        .positions = layer->shape.positions,
         .format_version = PERHAPS_FORMAT_VERSION,
         .bits = layer->bits,
-        .set_bits = state.set_bits,
-        .fill = state.fill,
-        .distinct_estimate = state.distinct,
         .fpr_target = filter->fpr,
-        .fpr_now = state.fpr_now,
         .bytes = layer->payload_size,
         .encoded_bytes = perhaps__header_size(filter) + layer->payload_size,
         .bits_per_key = (double)layer->bits / (double)filter->capacity,
+        .policy = layer->shape.policy,
+        .copies = layer->tally.copies,
+        .removals = layer->tally.removals,
     };
+    layer->operations->describe(layer, &result);
     return perhaps__give_result(statistics, &result, sizeof result) ? PERHAPS_OK : PERHAPS_E_OPTION;
 }

@@ -66,8 +66,9 @@ class Filter:
             at += 16 + (size + 7) // 8 * 8
             if kind == 1:
                 (offset, payload_size, _, _, self.adds, self.bits, self.set_bits, self.positions,
-                 self.layout) = struct.unpack("<QQQdQQQII", body)
-                demand(offset == 0 and payload_size == len(self.payload) == self.bits // 8 and flags == 1, "layer")
+                 self.layout, self.range, self.copies, self.removals, self.cell_bits, self.slots, self.policy,
+                 self.search, reserved) = struct.unpack("<QQQdQQQIIQQQIIIIQ", body)
+                demand(offset == 0 and payload_size == len(self.payload) == self.bits // 8 and flags == 1 and reserved == 0, "layer")
                 demand(self.layout in LAYOUTS if self.kind == 2 else self.layout == 0, "layout")
             elif kind == 2:
                 self.metadata = body

@@ -150,8 +150,9 @@ static perhaps_sizing size_of(uint64_t capacity, double fpr, uint64_t bytes)
 
 static struct perhaps__size private_size(uint64_t capacity, double fpr)
 {
+    const struct perhaps__shape any = {0};
     struct perhaps__size size = {0};
-    assert_true(perhaps__blocked_size(capacity, fpr, &size));
+    assert_true(perhaps__blocked_size(&any, capacity, fpr, &size));
     return size;
 }
 
@@ -165,14 +166,15 @@ static void test_smallest_that_keeps_the_promise(void **state)
             double floor_rate = perhaps__hash_floor(n);
             struct perhaps__size size = private_size(n, p);
             perhaps_sizing sizing = size_of(n, p, 0);
-            assert_true(sizing.bits == size.bits && sizing.positions == size.positions && sizing.fpr == p);
+            assert_true(sizing.bits == size.bits && sizing.positions == size.shape.positions && sizing.fpr == p);
             assert_int_equal(sizing.kind, PERHAPS_KIND_BLOCKED);
             assert_int_equal(size.bits % PERHAPS_UNIT_BITS, 0);
-            assert_int_equal(size.positions, shapes[size.layout].lanes * shapes[size.layout].bits);
-            double expected = perhaps__blocked_expected_fpr(n, size.bits, size.layout) + floor_rate;
+            assert_int_equal(size.shape.positions, shapes[size.shape.layout].lanes * shapes[size.shape.layout].bits);
+            double expected = perhaps__blocked_expected_fpr(n, size.bits, size.shape.layout) + floor_rate;
             assert_true(sizing.fpr_expected == expected && expected <= p);
-            assert_true(size.bits == PERHAPS_UNIT_BITS ||
-                        perhaps__blocked_expected_fpr(n, size.bits - PERHAPS_UNIT_BITS, size.layout) + floor_rate > p);
+            assert_true(
+                size.bits == PERHAPS_UNIT_BITS ||
+                perhaps__blocked_expected_fpr(n, size.bits - PERHAPS_UNIT_BITS, size.shape.layout) + floor_rate > p);
         }
     }
 }
@@ -199,7 +201,7 @@ static void test_layouts(void **state)
 {
     unsigned taken[LAST + 1] = {0};
     for (double p = 0.25; p >= 1e-6; p *= 0.93) {
-        uint32_t layout = private_size(10000000, p).layout;
+        uint32_t layout = private_size(10000000, p).shape.layout;
         double needed[LAST + 1];
         double fewest = (double)INFINITY;
         for (uint32_t i = FIRST; i <= LAST; i++) {
@@ -213,7 +215,7 @@ static void test_layouts(void **state)
         taken[layout]++;
     }
     assert_true(taken[1] > 5 && taken[2] > 5 && taken[3] > 5 && taken[4] > 5);
-    assert_int_equal(private_size(1000, 0.01).layout, PERHAPS_BLOCK_32_8X32);
+    assert_int_equal(private_size(1000, 0.01).shape.layout, PERHAPS_BLOCK_32_8X32);
 }
 
 // What was asked of this kind, and of bloom beside it.
@@ -410,7 +412,7 @@ static void test_hash_floor(void **state)
 {
     uint64_t most = (uint64_t)(ldexp(1.0, 64) * 1e-6 / 4.0);
     struct perhaps__size size = private_size(most - 1000, 1e-6);
-    double without = perhaps__blocked_expected_fpr(size.capacity, size.bits, size.layout);
+    double without = perhaps__blocked_expected_fpr(size.capacity, size.bits, size.shape.layout);
     assert_true(size.fpr_expected <= 1e-6 && without <= 0.7501e-6 && without > 0.7499e-6);
     assert_refused((perhaps_options){.capacity = most + 1000, .fpr = 1e-6}, PERHAPS_E_LIMIT, "64-bit hash");
 }

@@ -227,8 +227,8 @@ static void test_sizes_in_the_header(void **state)
         DAMAGED(FORMAT_PAYLOAD_SIZE, 8, UINT64_MAX - 63, "cut"),
         DAMAGED(FORMAT_SECTION_SIZE, 8, 0, "section size"),
         DAMAGED(FORMAT_SECTION_SIZE, 8, 119, "section size"),
-        DAMAGED(FORMAT_SECTION_SIZE, 8, 112, "section"),
-        DAMAGED(FORMAT_SECTION_SIZE, 8, 128, "section size"),
+        DAMAGED(FORMAT_SECTION_SIZE, 8, 160, "section"),
+        DAMAGED(FORMAT_SECTION_SIZE, 8, 184, "section size"),
         DAMAGED(FORMAT_SECTION_SIZE, 8, UINT64_MAX - 7, "section size"),
         DAMAGED(FORMAT_CHUNK_SHIFT, 4, 19, "chunk size"),
         DAMAGED(FORMAT_CHUNK_SHIFT, 4, 0, "chunk size"),
@@ -290,7 +290,7 @@ static void test_fields_of_the_fixed_part(void **state)
 static void test_fields_of_the_layer(void **state)
 {
     struct support_bytes bytes = example();
-    uint64_t set_bits = format_get(bytes.data, FORMAT_LAYER_SET_BITS, 8);
+    uint64_t set_bits = format_get(bytes.data, FORMAT_LAYER_USED, 8);
     uint64_t positions = format_get(bytes.data, FORMAT_LAYER_POSITIONS, 4);
     free(bytes.data);
     const struct mutation mutations[] = {
@@ -303,23 +303,33 @@ static void test_fields_of_the_layer(void **state)
         DAMAGED(FORMAT_LAYER_PAYLOAD_OFFSET, 8, UINT64_MAX, "payload offset"),
         DAMAGED(FORMAT_LAYER_PAYLOAD_SIZE, 8, 0, "layer size"),
         DAMAGED(FORMAT_LAYER_PAYLOAD_SIZE, 8, 128, "layer size"),
-        DAMAGED(FORMAT_LAYER_POSITIONS, 4, 0, "number of positions"),
-        DAMAGED(FORMAT_LAYER_POSITIONS, 4, 65, "number of positions"),
-        DAMAGED(FORMAT_LAYER_POSITIONS, 4, 2000000000, "number of positions"),
-        DAMAGED(FORMAT_LAYER_POSITIONS, 4, UINT32_MAX, "number of positions"),
+        DAMAGED(FORMAT_LAYER_POSITIONS, 4, 0, "shape"),
+        DAMAGED(FORMAT_LAYER_POSITIONS, 4, 65, "shape"),
+        DAMAGED(FORMAT_LAYER_POSITIONS, 4, 2000000000, "shape"),
+        DAMAGED(FORMAT_LAYER_POSITIONS, 4, UINT32_MAX, "shape"),
         {FORMAT_LAYER_POSITIONS, 4, positions + 1, PERHAPS_E_PROBE, "hashes or places"},
         DAMAGED(FORMAT_LAYER_CAPACITY, 8, 0, "layer capacity"),
         DAMAGED(FORMAT_LAYER_FPR, 8, bits_of((double)NAN), "layer rate"),
         DAMAGED(FORMAT_LAYER_FPR, 8, bits_of(1.5), "layer rate"),
         DAMAGED(FORMAT_LAYER_FPR, 8, 0, "layer rate"),
-        DAMAGED(FORMAT_LAYER_SET_BITS, 8, set_bits + 1, "set bits"),
-        DAMAGED(FORMAT_LAYER_SET_BITS, 8, set_bits - 1, "set bits"),
-        DAMAGED(FORMAT_LAYER_SET_BITS, 8, 0, "set bits"),
-        DAMAGED(FORMAT_LAYER_SET_BITS, 8, 513, "number of set bits"),
-        DAMAGED(FORMAT_LAYER_SET_BITS, 8, UINT64_MAX, "number of set bits"),
-        DAMAGED(FORMAT_LAYER_ADDS, 8, 0, "set bits"),
-        DAMAGED(FORMAT_LAYER_RESERVED, 4, 1, ""),
-        DAMAGED(FORMAT_LAYER_RESERVED, 4, UINT32_MAX, ""),
+        DAMAGED(FORMAT_LAYER_USED, 8, set_bits + 1, "payload holds"),
+        DAMAGED(FORMAT_LAYER_USED, 8, set_bits - 1, "payload holds"),
+        DAMAGED(FORMAT_LAYER_USED, 8, 0, "payload holds"),
+        DAMAGED(FORMAT_LAYER_USED, 8, 513, "payload holds"),
+        DAMAGED(FORMAT_LAYER_USED, 8, UINT64_MAX, "payload holds"),
+        DAMAGED(FORMAT_LAYER_ADDS, 8, 0, "payload holds"),
+        DAMAGED(FORMAT_LAYER_LAYOUT, 4, 1, "shape"),
+        DAMAGED(FORMAT_LAYER_LAYOUT, 4, UINT32_MAX, "shape"),
+        DAMAGED(FORMAT_LAYER_RANGE, 8, 0, "shape"),
+        DAMAGED(FORMAT_LAYER_RANGE, 8, UINT64_MAX, "shape"),
+        DAMAGED(FORMAT_LAYER_COPIES, 8, 1, "payload holds"),
+        DAMAGED(FORMAT_LAYER_REMOVALS, 8, 1, "payload holds"),
+        DAMAGED(FORMAT_LAYER_CELL_BITS, 4, 1, "shape"),
+        DAMAGED(FORMAT_LAYER_SLOTS, 4, 4, "shape"),
+        DAMAGED(FORMAT_LAYER_POLICY, 4, 1, "shape"),
+        DAMAGED(FORMAT_LAYER_SEARCH, 4, 512, "shape"),
+        DAMAGED(FORMAT_LAYER_RESERVED, 8, 1, "layer section"),
+        DAMAGED(FORMAT_LAYER_RESERVED, 8, UINT64_C(1) << 63, "layer section"),
     };
     assert_mutations(mutations, SUPPORT_COUNT(mutations));
 }
@@ -331,8 +341,8 @@ static void test_sections(void **state)
         DAMAGED(FORMAT_FIRST_SECTION + FORMAT_SECTION_TYPE, 4, 0, "section"),
         DAMAGED(FORMAT_FIRST_SECTION + FORMAT_SECTION_FLAGS, 4, 0, "layer section"),
         DAMAGED(FORMAT_FIRST_SECTION + FORMAT_SECTION_FLAGS, 4, 3, "layer section"),
-        DAMAGED(FORMAT_FIRST_SECTION + FORMAT_SECTION_DATA_SIZE, 8, 56, "layer section"),
-        DAMAGED(FORMAT_FIRST_SECTION + FORMAT_SECTION_DATA_SIZE, 8, 128, "section"),
+        DAMAGED(FORMAT_FIRST_SECTION + FORMAT_SECTION_DATA_SIZE, 8, 104, "layer section"),
+        DAMAGED(FORMAT_FIRST_SECTION + FORMAT_SECTION_DATA_SIZE, 8, 176, "section"),
         DAMAGED(FORMAT_FIRST_SECTION + FORMAT_SECTION_DATA_SIZE, 8, UINT64_MAX, "section"),
         DAMAGED(FORMAT_FIRST_SECTION + FORMAT_SECTION_DATA_SIZE, 8, UINT64_MAX - 7, "section"),
         // A section of another type that must be understood, or has unknown flags; out of order, or twice.
@@ -417,8 +427,8 @@ static void test_padding_of_the_header(void **state)
 {
     perhaps_filter *filter = support_filter(10, 0.01, 3);
     struct support_bytes bytes = support_encode(filter);
-    assert_int_equal(format_get(bytes.data, FORMAT_HEADER_SIZE, 8), 256);
-    for (size_t i = FORMAT_SECOND_SECTION + 8; i < 248; i++) {
+    assert_int_equal(format_get(bytes.data, FORMAT_HEADER_SIZE, 8), 320);
+    for (size_t i = FORMAT_SECOND_SECTION + 8; i < 312; i++) {
         struct mutation mutation = DAMAGED(i, 1, 1, "section size");
         assert_mutation(bytes, &mutation);
     }
@@ -445,7 +455,7 @@ static void test_empty_filter_with_adds(void **state)
 {
     perhaps_filter *filter = support_filter(10, 0.01, 3);
     struct support_bytes bytes = support_encode(filter);
-    struct mutation mutation = DAMAGED(FORMAT_LAYER_ADDS, 8, 1, "set bits");
+    struct mutation mutation = DAMAGED(FORMAT_LAYER_ADDS, 8, 1, "payload holds");
     assert_mutation(bytes, &mutation);
     free(bytes.data);
     perhaps_free(filter);
@@ -472,7 +482,7 @@ static void test_chunks(void **state)
         // Under a checksum that is right the number of set bits is still wrong.
         struct support_bytes mended = support_copy(bytes);
         assert_true(format_mend_all(mended.data, mended.size));
-        assert_refused(mended.data, mended.size, PERHAPS_E_DAMAGED, "set bits");
+        assert_refused(mended.data, mended.size, PERHAPS_E_DAMAGED, "payload holds");
         free(mended.data);
         bytes.data[header + places[i].offset] ^= 0x10;
     }

@@ -40,9 +40,9 @@ static void test_fixed_part(void **state)
     assert_memory_equal(bytes.data, "\xb6perhaps", 8);
     assert_field(bytes, FORMAT_VERSION, 4, 0);
     assert_field(bytes, FORMAT_FIXED_SIZE, 4, 128);
-    assert_field(bytes, FORMAT_HEADER_SIZE, 8, 256); // 128 + (16 + 64) + (16 + 8) + 8 + 8, up to a multiple of 64
+    assert_field(bytes, FORMAT_HEADER_SIZE, 8, 320); // 128 + (16 + 112) + (16 + 8) + 8 + 8, up to a multiple of 64
     assert_field(bytes, FORMAT_PAYLOAD_SIZE, 8, s.bytes);
-    assert_field(bytes, FORMAT_SECTION_SIZE, 8, 104);
+    assert_field(bytes, FORMAT_SECTION_SIZE, 8, 152);
     assert_field(bytes, FORMAT_SECTIONS, 4, 2);
     assert_field(bytes, FORMAT_CHUNK_SHIFT, 4, 20);
     assert_field(bytes, FORMAT_CHUNKS, 8, 1);
@@ -56,7 +56,7 @@ static void test_fixed_part(void **state)
     for (size_t i = FORMAT_RESERVED; i < FORMAT_FIRST_SECTION; i++) {
         assert_int_equal(bytes.data[i], 0);
     }
-    assert_int_equal(bytes.size, 256 + s.bytes);
+    assert_int_equal(bytes.size, 320 + s.bytes);
     free(bytes.data);
     perhaps_free(filter);
 }
@@ -68,25 +68,29 @@ static void test_sections(void **state)
     struct support_bytes bytes = support_encode(filter);
     assert_field(bytes, FORMAT_FIRST_SECTION + FORMAT_SECTION_TYPE, 4, 1);
     assert_field(bytes, FORMAT_FIRST_SECTION + FORMAT_SECTION_FLAGS, 4, 1);
-    assert_field(bytes, FORMAT_FIRST_SECTION + FORMAT_SECTION_DATA_SIZE, 8, 64);
+    assert_field(bytes, FORMAT_FIRST_SECTION + FORMAT_SECTION_DATA_SIZE, 8, 112);
     assert_field(bytes, FORMAT_LAYER_PAYLOAD_OFFSET, 8, 0);
     assert_field(bytes, FORMAT_LAYER_PAYLOAD_SIZE, 8, s.bytes);
     assert_field(bytes, FORMAT_LAYER_CAPACITY, 8, 1000);
     assert_field(bytes, FORMAT_LAYER_FPR, 8, bits_of(0.01));
     assert_field(bytes, FORMAT_LAYER_ADDS, 8, s.adds);
     assert_field(bytes, FORMAT_LAYER_BITS, 8, s.bits);
-    assert_field(bytes, FORMAT_LAYER_SET_BITS, 8, s.set_bits);
+    assert_field(bytes, FORMAT_LAYER_USED, 8, s.set_bits);
     assert_field(bytes, FORMAT_LAYER_POSITIONS, 4, s.positions);
-    assert_field(bytes, FORMAT_LAYER_RESERVED, 4, 0);
+    assert_field(bytes, FORMAT_LAYER_LAYOUT, 4, 0);
+    assert_field(bytes, FORMAT_LAYER_RANGE, 8, s.bits);
+    for (size_t i = FORMAT_LAYER_COPIES; i < FORMAT_LAYER_END; i++) {
+        assert_int_equal(bytes.data[i], 0);
+    }
     assert_field(bytes, FORMAT_SECOND_SECTION + FORMAT_SECTION_TYPE, 4, 2);
     assert_field(bytes, FORMAT_SECOND_SECTION + FORMAT_SECTION_FLAGS, 4, 0);
     assert_field(bytes, FORMAT_SECOND_SECTION + FORMAT_SECTION_DATA_SIZE, 8, 3);
     assert_memory_equal(bytes.data + FORMAT_SECOND_SECTION + FORMAT_SECTION_DATA, "abc\0\0\0\0\0", 8);
-    assert_field(bytes, 232, 8, perhaps__checksum(bytes.data + 256, (size_t)s.bytes));
-    for (size_t i = 240; i < 248; i++) {
+    assert_field(bytes, 280, 8, perhaps__checksum(bytes.data + 320, (size_t)s.bytes));
+    for (size_t i = 288; i < 312; i++) {
         assert_int_equal(bytes.data[i], 0);
     }
-    assert_field(bytes, 248, 8, perhaps__checksum(bytes.data, 248));
+    assert_field(bytes, 312, 8, perhaps__checksum(bytes.data, 312));
     free(bytes.data);
     perhaps_free(filter);
 }

@@ -12,6 +12,7 @@
 
 #include "support.h"
 
+#include "blocked.h"
 #include "filter.h"
 
 static bool quick;
@@ -57,7 +58,7 @@ static double bloom_variance(const perhaps_statistics *s, double keys)
 // of its own block clear with probability q, and both of a pair with q2 (one lane) or q^2 (two lanes).
 static double blocked_variance(const perhaps_filter *filter, const perhaps_statistics *s, double keys)
 {
-    const struct perhaps__block_shape *shape = perhaps__block_shape(perhaps__layer_layout(&filter->layer));
+    const struct perhaps__block_shape *shape = perhaps__block_shape(filter->layer.shape.layout);
     double bits = (double)s->bits;
     double block_bits = 8.0 * shape->bytes;
     double blocks = bits / block_bits;
@@ -114,14 +115,13 @@ static double bloom_scatter(const perhaps_statistics *s, double keys)
 // In a blocked filter it is a mean over blocks, and scatters as they do.
 static double blocked_scatter(const perhaps_filter *filter)
 {
-    const struct perhaps__block_shape *shape = perhaps__block_shape(perhaps__layer_layout(&filter->layer));
+    const struct perhaps__block_shape *shape = perhaps__block_shape(filter->layer.shape.layout);
     uint64_t blocks = filter->layer.payload_size / shape->bytes;
     double sum = 0.0;
     double squares = 0.0;
     for (uint64_t i = 0; i < blocks; i++) {
-        struct perhaps__blocked one = filter->layer.blocked;
-        one.bytes += i * shape->bytes;
-        one.count = 1;
+        uint8_t *block = filter->layer.payload + i * shape->bytes;
+        struct perhaps__blocked one = {.bytes = block, .count = 1, .layout = filter->layer.shape.layout};
         double rate = perhaps__blocked_fill(&one).fpr;
         sum += rate;
         squares += rate * rate;

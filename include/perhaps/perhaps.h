@@ -20,8 +20,9 @@
  *
  * What holds for every call
  * -------------------------
- * No false negatives: once an add of x has returned success, might_contain(x) is 1 until the filter is
- * cleared. Saving, loading, merging and every later release that reads the format keep this.
+ * No false negatives: once an add of x has returned success, might_contain(x) is 1 until a remove of x that
+ * matches it, or until the filter is cleared. Saving, loading, merging and every later release that reads the
+ * format keep this.
  *
  * The error rate: the expected false-positive rate (FPR) at capacity is at most the one asked for. A single
  * filter's own rate scatters around its expectation, the more so the smaller it is; perhaps_stats() reports
@@ -85,7 +86,9 @@ extern "C" {
     X(PERHAPS_E_VERSION, -10, "the filter was written in a format that this release does not read")                    \
     X(PERHAPS_E_DAMAGED, -11, "the bytes of the filter are damaged")                                                   \
     X(PERHAPS_E_PROBE, -12, "this build hashes or places keys differently from the one that wrote the filter")         \
-    X(PERHAPS_E_IO, -13, "a file could not be read or written")
+    X(PERHAPS_E_IO, -13, "a file could not be read or written")                                                        \
+    X(PERHAPS_E_FULL, -14, "the filter is full: this key cannot be added")                                             \
+    X(PERHAPS_E_COPIES, -15, "the filter holds as many copies of this key, or of its look-alikes, as it can")
 
 #define PERHAPS_ERROR_ENUMERATOR(name, code, message) name = (code),
 enum perhaps_error_code { PERHAPS_OK = 0, PERHAPS_ERROR_TABLE(PERHAPS_ERROR_ENUMERATOR) };
@@ -132,10 +135,25 @@ typedef struct perhaps_allocator {
 
 /* The kinds of filter. Numbers are part of the file format. */
 enum perhaps_kind {
-    PERHAPS_KIND_DEFAULT = 0, /* bloom */
-    PERHAPS_KIND_BLOOM = 1,   /* the textbook Bloom filter: k bits anywhere in m; p from 0.5 to 1e-9 */
-    PERHAPS_KIND_BLOCKED = 2  /* all bits of a key in one cache line: the fastest, a little larger; p from 0.25
+    PERHAPS_KIND_DEFAULT = 0,  /* bloom */
+    PERHAPS_KIND_BLOOM = 1,    /* the textbook Bloom filter: k bits anywhere in m; p from 0.5 to 1e-9 */
+    PERHAPS_KIND_BLOCKED = 2,  /* all bits of a key in one cache line: the fastest, a little larger; p from 0.25
                                  to 1e-6 */
+    PERHAPS_KIND_COUNTING = 3, /* counters instead of bits: how often at most, and remove; w times the memory of
+                                  bloom for counters of w bits; p from 0.5 to 1e-9 */
+    PERHAPS_KIND_CUCKOO = 4    /* fingerprints in buckets: remove at about the memory of bloom, but it can be full;
+                                  p from 0.1 to 4e-9 */
+};
+
+/* What a second add of the same key does. Numbers are part of the file format. bloom and blocked have no choice. */
+enum perhaps_policy {
+    PERHAPS_POLICY_DEFAULT = 0,     /* multiset where there is a choice */
+    PERHAPS_POLICY_MULTISET = 1,    /* counting, cuckoo: every add counts, every remove takes one back */
+    PERHAPS_POLICY_UNIQUE = 2,      /* cuckoo: an add whose fingerprint is there already takes no slot. remove is
+                                       refused: it could take away the only slot of several keys */
+    PERHAPS_POLICY_CONSERVATIVE = 3 /* counting: an add raises only the smallest of its counters (Estan and Varghese
+                                       2002): tighter counts for frequent keys. remove is refused: a counter does not
+                                       say any more how many keys rely on it */
 };
 
 /* Where the 64-bit hash of a key comes from. Numbers are part of the file format. Whatever its source, the
@@ -166,19 +184,36 @@ typedef struct perhaps_options {
     uint64_t bytes;                     /* most memory for the filter's bits; 0: from the other two */
     uint64_t seed;                      /* another seed, another filter; the same seed, the same bytes */
     const perhaps_allocator *allocator; /* NULL: the C library's */
+    uint32_t policy;                    /* enum perhaps_policy */
+    uint32_t counter_bits;              /* counting: 4 (0: that), 8 or 16; a counter of w bits sticks at 2^w - 1 */
+    uint32_t slots;                     /* cuckoo: fingerprints a bucket, 1, 2, 4 (0: that) or 8 */
+    uint32_t fingerprint_bits;          /* cuckoo: 4 to 32; 0: as few as p allows. More make the FPR smaller than
+                                           asked; fewer than p needs are refused */
+    uint32_t search;                    /* cuckoo: buckets that an add looks at for a relocation path before it says
+                                           PERHAPS_E_FULL, 2 to PERHAPS_SEARCH_MAX; 0: PERHAPS_SEARCH_DEFAULT */
+    uint32_t reserved;                  /* 0 */
 } perhaps_options;
+
+#define PERHAPS_SEARCH_DEFAULT 512
+#define PERHAPS_SEARCH_MAX 4096
 
 /* A size for a filter, and what it delivers; filled by perhaps_size_for(). */
 typedef struct perhaps_sizing {
-    size_t size;         /* sizeof(perhaps_sizing), set by the caller */
-    uint32_t kind;       /* the kind sized, never PERHAPS_KIND_DEFAULT */
-    uint32_t positions;  /* k: bits looked at per key */
-    uint64_t capacity;   /* n */
-    double fpr;          /* p: as asked, or the smallest promise that n and bytes can keep */
-    double fpr_expected; /* the exact expectation at capacity; at most fpr, less because m comes in units */
-    uint64_t bits;       /* m */
-    uint64_t bytes;      /* m/8: memory and, but for the header, file size */
-    double bits_per_key; /* m/n */
+    size_t size;               /* sizeof(perhaps_sizing), set by the caller */
+    uint32_t kind;             /* the kind sized, never PERHAPS_KIND_DEFAULT */
+    uint32_t positions;        /* k: bits looked at per key */
+    uint64_t capacity;         /* n */
+    double fpr;                /* p: as asked, or the smallest promise that n and bytes can keep */
+    double fpr_expected;       /* the exact expectation at capacity; at most fpr, less because m comes in units */
+    uint64_t bits;             /* m; counting: m counters times their bits; cuckoo: buckets * slots * fingerprint bits,
+                            filled up to a multiple of 512 */
+    uint64_t bytes;            /* bits/8: memory and, but for the header, file size */
+    double bits_per_key;       /* bits/n */
+    uint32_t policy;           /* never PERHAPS_POLICY_DEFAULT for kinds that have a choice */
+    uint32_t counter_bits;     /* counting, otherwise 0 */
+    uint32_t slots;            /* cuckoo, otherwise 0 */
+    uint32_t fingerprint_bits; /* cuckoo, otherwise 0 */
+    uint64_t buckets;          /* cuckoo, otherwise 0 */
 } perhaps_sizing;
 
 /* Answers "how big": any one of n, p and bytes from the other two, for options->kind. Allocates nothing;
@@ -211,28 +246,79 @@ PERHAPS_API int perhaps_clear(perhaps_filter *filter);
 
 /* ---------------------------------------------------------------- one key */
 
+/* What the verbs do for each kind. "May" is a key's might_contain; UNBOUNDED is PERHAPS_COUNT_UNBOUNDED.
+ *
+ *                        add again        times(t >= 1)   count_at_most      remove        merge
+ *   bloom, blocked       changes nothing  may             0 or UNBOUNDED     UNSUPPORTED   bits are united
+ *   counting             counts           surely < t?     c, or UNBOUNDED    one back      counters are added
+ *   counting, conserv.   counts           surely < t?     c, or UNBOUNDED    UNSUPPORTED   counters are added
+ *   cuckoo, multiset     takes a slot     surely < t?     matching slots     one slot      slot by slot, or nothing
+ *   cuckoo, unique       changes nothing  may             0 or UNBOUNDED     UNSUPPORTED   slot by slot, or nothing
+ *
+ * times(0) is 1 for every key of every kind. */
+
 /* Adds a key.
  *
- *   1   The filter changed. That proves that the key had not been added before.
- *   0   The filter already answered "perhaps" for the key and is unchanged. The key was added before, or is
- *       a false positive; in both cases it is present from now on.
+ *   1   Proof: just before, the key was surely absent (never added, or as often removed).
+ *   0   The filter already answered "perhaps" for the key: it is in the filter, or is a false positive; in both cases
+ *       it is present from now on. Filters that count have counted it, the others are unchanged.
  *   <0  PERHAPS_E_ARGUMENT (no filter, or no key but a length), PERHAPS_E_UNSUPPORTED (a CALLER filter),
- *       PERHAPS_E_READ_ONLY. Nothing changed.
+ *       PERHAPS_E_READ_ONLY. Cuckoo filters also PERHAPS_E_FULL (no free slot within `search` buckets) and
+ *       PERHAPS_E_COPIES (both buckets hold nothing but this fingerprint: 2 * slots copies). Nothing changed.
  *
- * Beyond its capacity a filter goes on taking keys: none is lost, but the FPR rises above the one asked for
- * (perhaps_stats() says how far). Time: one hash of the key and k memory accesses (blocked: one). */
+ * Beyond its capacity a filter goes on taking keys as long as it can: none is lost, but the FPR rises above the one
+ * asked for (perhaps_stats() says how far). A cuckoo filter holds as many distinct keys as its capacity says (one
+ * slot a bucket: without that guarantee), and usually a few more, before it is full.
+ * Time: one hash of the key and k memory accesses (blocked: one; cuckoo: two, and on the way to being full a search
+ * that looks at no more than `search` buckets). */
 PERHAPS_API int perhaps_add(perhaps_filter *filter, const void *key, size_t length);
 
 /* Asks for a key.
  *
- *   0   Proof: the key was not added since the filter was made or cleared.
+ *   0   Proof: the key was not added since the filter was made or cleared, or as often removed as added.
  *   1   Perhaps. The key was added, or the filter confuses it with others: that happens to a key that was
  *       never added with probability perhaps_statistics.fpr_now. Ask the store.
  *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED as in perhaps_add(). Nothing else fails.
  *
  * Any number of threads may ask at once. Time: one hash, and for bloom memory accesses up to the first clear
- * bit (two on average for absent keys at capacity, k for present ones), for blocked one cache line. */
+ * bit or counter (two on average for absent keys at capacity, k for present ones), for blocked one cache line, for
+ * cuckoo two. */
 PERHAPS_API int perhaps_might_contain(const perhaps_filter *filter, const void *key, size_t length);
+
+/* Asks whether a key may have been added `times` times or more (less the removals).
+ *
+ *   0   Proof: it was added fewer times.
+ *   1   Perhaps. perhaps_statistics says how often this is wrong: times_fpr for keys that were never added,
+ *       times_fpr_next for keys that are one short. times = 0 is 1 for every key.
+ *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER filter) as in perhaps_add().
+ *
+ * Kinds that do not count answer as might_contain for every times >= 1. A counting filter whose counters for this key
+ * all are at their maximum knows no more than that, and answers 1 whatever `times` is. */
+PERHAPS_API int perhaps_might_contain_times(const perhaps_filter *filter, const void *key, size_t length,
+                                            uint64_t times);
+
+/* The most times that a key can have been added, less the removals: an upper bound, never too small unless a key was
+ * removed that had not been added. 0 is proof of absence. PERHAPS_COUNT_UNBOUNDED: perhaps there, and no bound is
+ * known (kinds that do not count; counters at their maximum). It is also the answer to misuse (perhaps_add() lists
+ * it): nothing is known then either.
+ *
+ * Counting filters at capacity give the exact count for at least 1 - p of the keys (uncounted maxima aside). */
+#define PERHAPS_COUNT_UNBOUNDED UINT64_MAX
+PERHAPS_API uint64_t perhaps_count_at_most(const perhaps_filter *filter, const void *key, size_t length);
+
+/* Takes back one add of a key.
+ *
+ *   1   Removed: one add less. The key may still be there: added more often, or a false positive, or kept by counters
+ *       that reached their maximum and stay there (perhaps_statistics.saturated).
+ *   0   Proof: the key was surely absent. Nothing changed.
+ *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_READ_ONLY, PERHAPS_E_UNSUPPORTED (a kind or policy without remove, or a CALLER
+ *       filter). Nothing changed.
+ *
+ * ONLY REMOVE WHAT WAS ADDED. A key that was never added, but that the filter takes for present (probability fpr_now),
+ * is removed like any other, and a key that shares its counters or its fingerprint then becomes a false negative. The
+ * filter cannot know; the store can. Ask it first.
+ * Time: as perhaps_add(), without the search. */
+PERHAPS_API int perhaps_remove(perhaps_filter *filter, const void *key, size_t length);
 
 /* The hash of a key as this filter's source and seed give it, for the _hash calls: hash once, then ask
  * several filters that share source and seed. Stored in *hash.
@@ -240,12 +326,15 @@ PERHAPS_API int perhaps_might_contain(const perhaps_filter *filter, const void *
  * Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_UNSUPPORTED (a CALLER filter hashes nothing). */
 PERHAPS_API int perhaps_hash(const perhaps_filter *filter, const void *key, size_t length, uint64_t *hash);
 
-/* perhaps_add() and perhaps_might_contain() for a key whose hash is known: from perhaps_hash() of a filter
+/* The verbs for a key whose hash is known: from perhaps_hash() of a filter
  * with the same source and seed, or on a CALLER filter any 64-bit value that stands for the key (two keys
  * with one value are one key to the filter; that is where n/2^64 comes from). Same results, except that no
  * source is refused. A hash of another source or seed is not noticed: it names another key. */
 PERHAPS_API int perhaps_add_hash(perhaps_filter *filter, uint64_t hash);
 PERHAPS_API int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash);
+PERHAPS_API int perhaps_might_contain_times_hash(const perhaps_filter *filter, uint64_t hash, uint64_t times);
+PERHAPS_API uint64_t perhaps_count_at_most_hash(const perhaps_filter *filter, uint64_t hash);
+PERHAPS_API int perhaps_remove_hash(perhaps_filter *filter, uint64_t hash);
 
 /* perhaps_might_contain_hash() without a call into the library and without its check for NULL: the first word of every
  * filter is the address of its own look-up function, made for its kind and for this processor. The shortest way for
@@ -266,13 +355,15 @@ static inline int perhaps_ask_hash(const perhaps_filter *filter, uint64_t hash)
  *   _many_pointers  key i is keys[i], lengths[i] bytes long
  *   _many_hash      key i is hashes[i], as in the single _hash calls
  *
- * out[i] is set to the result (0 or 1) of the single call for key i; in the adding calls out may be NULL.
+ * out[i] is set to the result (0, 1, or the count) of the single call for key i; in the calls that change the filter
+ * out may be NULL.
  * *done, if done is not NULL, is set to the number of keys that were handled: the first ones, always, also
  * when the call fails; out[] is then written for exactly those, and nothing is changed for the others.
  * count = 0 is allowed, and the arrays may then be NULL.
  *
  * Returns 0 when all were done, or PERHAPS_E_ARGUMENT (a NULL array, offsets that run backwards, a NULL key
- * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, as in the single calls. */
+ * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, as in the single calls; adding also PERHAPS_E_FULL and
+ * PERHAPS_E_COPIES, which concern key *done: go on behind it to add the others. */
 PERHAPS_API int perhaps_add_many(perhaps_filter *filter, const void *data, const uint64_t *offsets, size_t count,
                                  uint8_t *out, size_t *done);
 PERHAPS_API int perhaps_add_many_pointers(perhaps_filter *filter, const void *const *keys, const size_t *lengths,
@@ -285,19 +376,58 @@ PERHAPS_API int perhaps_might_contain_many_pointers(const perhaps_filter *filter
                                                     const size_t *lengths, size_t count, uint8_t *out, size_t *done);
 PERHAPS_API int perhaps_might_contain_many_hash(const perhaps_filter *filter, const uint64_t *hashes, size_t count,
                                                 uint8_t *out, size_t *done);
+PERHAPS_API int perhaps_might_contain_times_many(const perhaps_filter *filter, const void *data,
+                                                 const uint64_t *offsets, size_t count, uint64_t times, uint8_t *out,
+                                                 size_t *done);
+PERHAPS_API int perhaps_might_contain_times_many_pointers(const perhaps_filter *filter, const void *const *keys,
+                                                          const size_t *lengths, size_t count, uint64_t times,
+                                                          uint8_t *out, size_t *done);
+PERHAPS_API int perhaps_might_contain_times_many_hash(const perhaps_filter *filter, const uint64_t *hashes,
+                                                      size_t count, uint64_t times, uint8_t *out, size_t *done);
+PERHAPS_API int perhaps_count_at_most_many(const perhaps_filter *filter, const void *data, const uint64_t *offsets,
+                                           size_t count, uint64_t *out, size_t *done);
+PERHAPS_API int perhaps_count_at_most_many_pointers(const perhaps_filter *filter, const void *const *keys,
+                                                    const size_t *lengths, size_t count, uint64_t *out, size_t *done);
+PERHAPS_API int perhaps_count_at_most_many_hash(const perhaps_filter *filter, const uint64_t *hashes, size_t count,
+                                                uint64_t *out, size_t *done);
+PERHAPS_API int perhaps_remove_many(perhaps_filter *filter, const void *data, const uint64_t *offsets, size_t count,
+                                    uint8_t *out, size_t *done);
+PERHAPS_API int perhaps_remove_many_pointers(perhaps_filter *filter, const void *const *keys, const size_t *lengths,
+                                             size_t count, uint8_t *out, size_t *done);
+PERHAPS_API int perhaps_remove_many_hash(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out,
+                                         size_t *done);
 
 /* ---------------------------------------------------------------- whole filters */
 
-/* Adds to `into` every key that `from` holds. Both must be of one kind, size, hash source and seed, as two
- * filters made with the same options are; capacity and target stay those of `into`. Afterwards `into` answers
- * "perhaps" for every key added to either; the result of merging equals, bit for bit, adding all keys to one
- * filter. How many adds that was is not known exactly any more: statistics.adds becomes the sum, which counts
- * common keys twice (adds_exact turns 0 unless one of the two was empty), while distinct_estimate and fpr_now
- * stay what the bits say. Merging a filter into itself changes nothing.
+/* Adds to `into` every key that `from` holds. Both must be of one kind, size, shape, policy, hash source and seed, as
+ * two filters made with the same options are; capacity and target stay those of `into`. Afterwards `into` answers
+ * "perhaps" for every key added to either. Bloom, blocked and counting (multiset policy): the result equals, bit for
+ * bit, adding all keys to one filter. Conservative counters are added too: still never too small, but larger than one
+ * filter's would be. Cuckoo: every fingerprint of `from` is inserted, in a scratch copy that replaces the table when
+ * all fit.
  *
- * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_MISMATCH (the text names what differs, with both values) or
- * PERHAPS_E_READ_ONLY (`into` is a view of a file). O(m). */
+ * How many adds that was is not known exactly any more: statistics.adds becomes the sum, which counts common keys twice
+ * (adds_exact turns 0 unless one of the two was empty), while distinct_estimate and fpr_now stay what the payload
+ * says. Merging a filter into itself changes nothing where repeated adds change nothing, and is refused where they
+ * count.
+ *
+ * Returns 0, PERHAPS_E_ARGUMENT (also: a filter that counts, into itself), PERHAPS_E_MISMATCH (the text names what
+ * differs, with both values), PERHAPS_E_READ_ONLY (`into` is a view of a file); cuckoo also PERHAPS_E_FULL,
+ * PERHAPS_E_COPIES and PERHAPS_E_MEMORY (a second table of the size of `into` is needed). O(m). */
 PERHAPS_API int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error *error);
+
+/* Makes a filter of another kind that answers might_contain exactly as `from` does, for all 2^64 hashes: small read-only
+ * copies of a filter that is maintained elsewhere. Counting to bloom is the one conversion there is: every counter above
+ * zero becomes a bit. Capacity, p, seed, hash source and metadata are taken over, the new filter is independent.
+ * `allocator` may be NULL for the C library's.
+ *
+ * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (the text says from what to what), PERHAPS_E_OPTION (a number
+ * that is no kind, an allocator of which a part is missing), PERHAPS_E_MEMORY. O(m). */
+PERHAPS_API int perhaps_convert(const perhaps_filter *from, uint32_t kind, const perhaps_allocator *allocator,
+                                perhaps_filter **filter, perhaps_error *error);
+
+#define PERHAPS_TIMES 16
+#define PERHAPS_PATHS 8
 
 /* What is known about a filter; filled by perhaps_stats(). */
 typedef struct perhaps_statistics {
@@ -306,26 +436,57 @@ typedef struct perhaps_statistics {
     uint32_t hash_source;     /* enum perhaps_hash_source */
     uint64_t seed;            /* as asked at creation */
     uint64_t capacity;        /* n: distinct keys for which fpr_target is promised */
-    uint64_t adds;            /* adds that returned 1: every one surely a new key */
+    uint64_t adds;            /* adds that returned 1: every one surely a new key at that time */
     int adds_exact;           /* 1; 0 after a merge: adds then counts keys common to both sides twice */
     uint32_t layers;          /* 1 unless the filter has grown */
     uint32_t positions;       /* k: bits looked at per key */
     uint32_t format_version;  /* of the file that it came from, or that it would be written in */
-    uint64_t bits;            /* m */
-    uint64_t set_bits;        /* X; for blocked filters fill times m */
-    double fill;              /* X/m; about 0.5 at capacity */
-    double distinct_estimate; /* distinct keys added, from the fill: -(m/k) ln(1 - X/m) (Swamidass and Baldi
-                                 2007); infinite when every bit is set */
+    uint64_t bits;            /* m; counting: m counters times their bits; cuckoo: as perhaps_sizing.bits */
+    uint64_t set_bits;        /* X; for blocked filters fill times m; counting: counters above zero; cuckoo: slots
+                                 taken */
+    double fill;              /* X/m, about 0.5 at capacity; cuckoo: the load, slots taken / slots, at most 0.95 or so
+                                 at capacity */
+    double distinct_estimate; /* distinct keys added (and not removed), from the fill: -(m/k) ln(1 - X/m) (Swamidass and
+                                 Baldi 2007); infinite when every bit is set. Cuckoo: the slots taken */
     double fpr_target;        /* p, as asked at creation: what is promised at capacity, not what is */
-    double fpr_now;           /* what a key that was never added meets at this moment: (X/m)^k for bloom; for blocked
-                                 the mean over the blocks of the product of their lanes' fills */
-    uint64_t bytes;           /* memory or mapped file bytes that hold the bits */
+    double fpr_now;           /* what a key that was never added meets at this moment: (X/m)^k for bloom and counting;
+                                 for blocked the mean over the blocks of the product of their lanes' fills; for cuckoo
+                                 1 - (1 - 2^-f)^(2 * slots * load), as its fingerprints are spread */
+    uint64_t bytes;           /* memory or mapped file bytes that hold the payload */
     uint64_t encoded_bytes;   /* what perhaps_encode() would write, and perhaps_save() with it */
-    double bits_per_key;      /* m/n at capacity, whatever was added so far */
+    double bits_per_key;      /* bits/n at capacity, whatever was added so far */
+
+    /* Kinds that count or remove; 0 in the others. */
+    uint32_t policy;       /* enum perhaps_policy */
+    uint32_t counter_bits; /* counting */
+    uint64_t copies;       /* adds less removes that succeeded: keys held, with their repetitions (cuckoo, unique: the
+                              slots taken) */
+    uint64_t removals;     /* removes that returned 1 */
+
+    /* Counting. */
+    uint64_t saturated;       /* counters at their maximum, where they stay */
+    double saturated_share;   /* saturated / m */
+    double saturation_chance; /* that at least one counter is saturated after one add each of as many distinct keys as
+                                  the fill tells: 1 - (1 - P(Poisson(l) >= maximum))^m, l = -ln(1 - X/m) */
+    double times_fpr[PERHAPS_TIMES];      /* [t - 1]: that a key never added is "perhaps t times", from the counters */
+    double times_fpr_next[PERHAPS_TIMES]; /* [t - 1]: that a key added t - 1 times is "perhaps t times" */
+
+    /* Cuckoo. Counted since the filter was made, loaded or cleared; not kept in files. */
+    uint32_t slots;            /* a bucket */
+    uint32_t fingerprint_bits; /* f */
+    uint64_t buckets;
+    uint64_t paths[PERHAPS_PATHS]; /* [l]: adds that moved l fingerprints to make room; the last one: that or more */
+    uint32_t deepest;              /* the most fingerprints that one add moved */
+    uint32_t reserved;             /* 0 */
+    uint64_t refused_full;         /* adds refused with PERHAPS_E_FULL */
+    uint64_t refused_copies;       /* adds refused with PERHAPS_E_COPIES */
+    uint64_t refused_early;        /* of refused_full: at a load far below what this shape reaches. The hash of a CALLER
+                                      filter is then suspect, or many keys look alike */
 } perhaps_statistics;
 
 /* Fills *statistics. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_OPTION (the caller's structure is larger than
- * this release knows). O(layers) for bloom, whose set bits are kept, not counted. A blocked filter's are counted here: all
+ * this release knows). O(layers) for bloom and cuckoo, whose set bits and slots are kept, not counted.
+ * Counting filters' counters are counted here, in the way of the blocked ones. A blocked filter's are counted here: all
  * of them in filters of up to 2^18 blocks (at most 16 MiB), and in larger ones those of 2^18 evenly spaced blocks, which
  * estimates the whole with a standard deviation below 0.05 % for fill; for fpr_now 0.2 % at p = 0.01 and 0.001, 1.4 % at
  * 1e-6. */
@@ -334,7 +495,11 @@ PERHAPS_API int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *
 /* The name of a kind ("bloom"), for messages and options; NULL for a number that is none. A constant. */
 PERHAPS_API const char *perhaps_kind_name(uint32_t kind);
 
-/* The smallest and the largest p that a kind can promise: 1e-9 and 0.5 for bloom, 1e-6 and 0.25 for blocked. PERHAPS_E_OPTION for a
+/* The name of a policy ("multiset"), likewise; NULL for PERHAPS_POLICY_DEFAULT too. Numbered from 1 without gaps. */
+PERHAPS_API const char *perhaps_policy_name(uint32_t policy);
+
+/* The smallest and the largest p that a kind can promise: 1e-9 and 0.5 for bloom and counting, 1e-6 and 0.25 for
+ * blocked, 4e-9 and 0.1 for cuckoo. PERHAPS_E_OPTION for a
  * number that is no kind, otherwise 0. Kinds are numbered from 1 without gaps, so that a loop finds them. */
 PERHAPS_API int perhaps_kind_range(uint32_t kind, double *smallest, double *largest);
 

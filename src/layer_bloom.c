@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// A layer of kind bloom.
+#include <math.h>
+
+#include "bloom.h"
+#include "cpu.h"
+#include "layer.h"
+#include "place.h"
+#include "words.h"
+
+// In second-level caches; k independent accesses overlap by themselves, so that filters a few times as large count as
+// near. Measured: docs/benchmarks.md.
+#define NEAR 4
+
+static bool is_sound(const struct perhaps__layer *layer)
+{
+    const struct perhaps__shape *shape = &layer->shape;
+    return layer->range == layer->bits && shape->positions > 0 && shape->positions <= PERHAPS_MAX_POSITIONS &&
+           (shape->layout | shape->cell_bits | shape->slots | shape->policy | shape->search) == 0;
+}
+
+static void view_bloom(const struct perhaps__layer *layer, struct perhaps__view *view)
+{
+    bool near = layer->payload_size <= NEAR * perhaps__cpu_l2_bytes();
+    view->ask = perhaps__bloom_ask;
+    view->ask_many = near ? perhaps__bloom_ask_near : perhaps__bloom_ask_far;
+    view->add_many = near ? perhaps__bloom_add_near : perhaps__bloom_add_far;
+    view->add_few = perhaps__bloom_add_near;
+}
+
+static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+{
+    tally->used = perhaps__count_bits(perhaps__layer_words(layer), layer->payload_size / 8);
+}
+
+static int merge(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator)
+{
+    (void)allocator;
+    perhaps__unite_bits(perhaps__layer_words(into), perhaps__layer_words(from), into->payload_size / 8);
+    recount(into, &into->tally);
+    return PERHAPS_OK;
+}
+
+static void describe(const struct perhaps__layer *layer, perhaps_statistics *statistics)
+{
+    double bits = (double)layer->bits;
+    statistics->set_bits = layer->tally.used;
+    statistics->fill = (double)layer->tally.used / bits;
+    statistics->fpr_now = pow(statistics->fill, layer->shape.positions);
+    statistics->distinct_estimate = perhaps__distinct_for(statistics->fill, bits, layer->shape.positions);
+}
+
+static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed)
+{
+    struct perhaps__walk walk = perhaps__walk_start(placed);
+    for (uint32_t i = 0; i < layer->shape.positions; i++) {
+        digest = perhaps__mix(digest ^ perhaps__walk_next(&walk, layer->range));
+    }
+    return digest;
+}
+
+const struct perhaps__layer_operations perhaps__layer_bloom = {
+    .is_sound = is_sound,
+    .view = view_bloom,
+    .recount = recount,
+    .merge = merge,
+    .describe = describe,
+    .probe = probe,
+    .agrees = perhaps__layer_agrees_without_removal,
+    .keeps_used = true,
+};

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// The verbs for one key, and for hashes on the filter as it is.
+#include "filter.h"
+#include "hash.h"
+
+int perhaps__filter_may_change(const perhaps_filter *filter)
+{
+    return perhaps__filter_is_read_only(filter) ? PERHAPS_E_READ_ONLY : PERHAPS_OK;
+}
+
+int perhaps__filter_may_remove(const perhaps_filter *filter)
+{
+    return filter->view.remove_many == NULL ? PERHAPS_E_UNSUPPORTED : perhaps__filter_may_change(filter);
+}
+
+size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+{
+    const size_t few = 16;
+    perhaps__add_many_function *add = count < few ? filter->view.add_few : filter->view.add_many;
+    return add(&filter->view, hashes, count, out, &filter->layer.tally, refusal);
+}
+
+size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+{
+    (void)refusal;
+    filter->view.remove_many(&filter->view, hashes, count, out, &filter->layer.tally);
+    return count;
+}
+
+// What might_contain says of kinds that do not count: not at all, or any number of times.
+static void count_by_asking(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint64_t *out)
+{
+    uint8_t answers[512];
+    for (size_t i = 0; i < count; i += sizeof answers) {
+        size_t asked = (size_t)perhaps__min(sizeof answers, count - i);
+        view->ask_many(view, hashes + i, asked, answers);
+        for (size_t j = 0; j < asked; j++) {
+            out[i + j] = answers[j] != 0 ? PERHAPS_COUNT_UNBOUNDED : 0;
+        }
+    }
+}
+
+void perhaps__filter_count(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint64_t *out)
+{
+    perhaps__count_many_function *count_many = filter->view.count_many;
+    (count_many != NULL ? count_many : count_by_asking)(&filter->view, hashes, count, out);
+}
+
+// 0, or why the byte-key calls cannot take this key.
+static int check_key(const perhaps_filter *filter, const void *key, size_t length)
+{
+    if (PERHAPS_UNLIKELY(filter == NULL || (key == NULL && length > 0))) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    return filter->hash_source == PERHAPS_HASH_CALLER ? PERHAPS_E_UNSUPPORTED : PERHAPS_OK;
+}
+
+int perhaps_hash(const perhaps_filter *filter, const void *key, size_t length, uint64_t *hash)
+{
+    int status = hash != NULL ? check_key(filter, key, length) : PERHAPS_E_ARGUMENT;
+    if (status == PERHAPS_OK) {
+        *hash = perhaps__hash(key, length, filter->seed);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- by hash */
+
+int perhaps_add_hash(perhaps_filter *filter, uint64_t hash)
+{
+    if (PERHAPS_UNLIKELY(filter == NULL)) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    int status = perhaps__filter_may_change(filter);
+    if (PERHAPS_UNLIKELY(status < 0)) {
+        return status;
+    }
+    uint64_t before = filter->layer.tally.keys;
+    size_t added = filter->view.add_few(&filter->view, &hash, 1, NULL, &filter->layer.tally, &status);
+    return added == 1 ? filter->layer.tally.keys != before : status;
+}
+
+int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash)
+{
+    if (PERHAPS_UNLIKELY(filter == NULL)) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    return filter->view.ask(filter, hash);
+}
+
+uint64_t perhaps_count_at_most_hash(const perhaps_filter *filter, uint64_t hash)
+{
+    uint64_t most = PERHAPS_COUNT_UNBOUNDED;
+    if (PERHAPS_UNLIKELY(filter == NULL)) {
+        return most;
+    }
+    perhaps__filter_count(filter, &hash, 1, &most);
+    return most;
+}
+
+int perhaps_might_contain_times_hash(const perhaps_filter *filter, uint64_t hash, uint64_t times)
+{
+    if (PERHAPS_UNLIKELY(filter == NULL)) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    return perhaps__may_be(perhaps_count_at_most_hash(filter, hash), times);
+}
+
+int perhaps_remove_hash(perhaps_filter *filter, uint64_t hash)
+{
+    if (PERHAPS_UNLIKELY(filter == NULL)) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    int status = perhaps__filter_may_remove(filter);
+    if (PERHAPS_UNLIKELY(status < 0)) {
+        return status;
+    }
+    uint64_t before = filter->layer.tally.removals;
+    (void)perhaps__filter_remove(filter, &hash, 1, NULL, &status);
+    return filter->layer.tally.removals != before;
+}
+
+/* ---------------------------------------------------------------- by key */
+
+int perhaps_add(perhaps_filter *filter, const void *key, size_t length)
+{
+    int status = check_key(filter, key, length);
+    return status < 0 ? status : perhaps_add_hash(filter, perhaps__hash(key, length, filter->seed));
+}
+
+int perhaps_might_contain(const perhaps_filter *filter, const void *key, size_t length)
+{
+    int status = check_key(filter, key, length);
+    return status < 0 ? status : perhaps_might_contain_hash(filter, perhaps__hash(key, length, filter->seed));
+}
+
+uint64_t perhaps_count_at_most(const perhaps_filter *filter, const void *key, size_t length)
+{
+    int status = check_key(filter, key, length);
+    return status < 0 ? PERHAPS_COUNT_UNBOUNDED
+                      : perhaps_count_at_most_hash(filter, perhaps__hash(key, length, filter->seed));
+}
+
+int perhaps_might_contain_times(const perhaps_filter *filter, const void *key, size_t length, uint64_t times)
+{
+    int status = check_key(filter, key, length);
+    return status < 0 ? status
+                      : perhaps_might_contain_times_hash(filter, perhaps__hash(key, length, filter->seed), times);
+}
+
+int perhaps_remove(perhaps_filter *filter, const void *key, size_t length)
+{
+    int status = check_key(filter, key, length);
+    return status < 0 ? status : perhaps_remove_hash(filter, perhaps__hash(key, length, filter->seed));
+}
