@@ -5,83 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support_keys.h"
-#include "support_memory.h"
-
-// Keys are numbered; the model is a table of which were added.
-#define KEYS 512
-#define MOST_IN_BATCH 300
-
-struct model {
-    bool added[KEYS];
-    uint64_t results; // adds that returned 1, as the statistics count them
-};
-
-struct run {
-    const uint8_t *at;
-    const uint8_t *end;
-    perhaps_options options;
-    struct support_memory memory;
-    perhaps_allocator allocator;
-    perhaps_filter *filters[2];
-    struct model models[2];
-    unsigned which; // the filter of the current operation
-    const char *failure;
-    struct interpreter_counts counts;
-};
-
-#define CHECK(run, condition, text)                                                                                    \
-    do {                                                                                                               \
-        if (!(condition) && (run)->failure == NULL) {                                                                  \
-            (run)->failure = (text);                                                                                   \
-        }                                                                                                              \
-    } while (0)
-
-static uint8_t next_byte(struct run *run)
-{
-    return run->at < run->end ? *run->at++ : 0;
-}
-
-static unsigned next_number(struct run *run, unsigned limit)
-{
-    unsigned high = next_byte(run);
-    return (high << 8 | next_byte(run)) % limit;
-}
-
-static perhaps_filter *current(struct run *run)
-{
-    return run->filters[run->which];
-}
-
-static bool is_caller(const struct run *run)
-{
-    return run->options.hash_source == PERHAPS_HASH_CALLER;
-}
-
-// Key 0 is the empty one.
-static size_t key_of(unsigned number, uint8_t key[SUPPORT_KEY_MAX])
-{
-    return number == 0 ? 0 : support_key((enum support_family)(number % SUPPORT_FAMILIES), number, key);
-}
-
-static uint64_t hash_of(struct run *run, unsigned number)
-{
-    uint8_t key[SUPPORT_KEY_MAX];
-    uint64_t hash = number; // good enough for filters whose caller hashes: hashes are mixed
-    if (!is_caller(run)) {
-        CHECK(run, perhaps_hash(current(run), key, key_of(number, key), &hash) == PERHAPS_OK, "hash fails");
-    }
-    return hash;
-}
+#include "interpreter_keys.h"
+#include "interpreter_run.h"
 
 // ---- encoded form
 
-struct encoded {
-    uint8_t *bytes;
-    size_t size;
-};
-
-static struct encoded encode(struct run *run)
+struct encoded encode(struct run *run)
 {
     perhaps_statistics statistics = {.size = sizeof statistics};
     CHECK(run, perhaps_stats(current(run), &statistics) == PERHAPS_OK, "stats fails");
@@ -92,184 +21,36 @@ static struct encoded encode(struct run *run)
     return encoded;
 }
 
-static void check_unchanged(struct run *run, struct encoded before, const char *text)
+void check_unchanged(struct run *run, struct encoded before, const char *text)
 {
     struct encoded now = encode(run);
     CHECK(run, now.size == before.size && memcmp(now.bytes, before.bytes, now.size) == 0, text);
     free(now.bytes);
 }
 
-// ---- one key
-
-static void check_answer(struct run *run, unsigned number, int answer)
-{
-    const struct model *model = &run->models[run->which];
-    CHECK(run, answer == 0 || answer == 1, "an answer is neither 0 nor 1");
-    CHECK(run, answer == 1 || !model->added[number], "FALSE NEGATIVE");
-    run->counts.false_positives += answer == 1 && !model->added[number];
-}
-
-static int ask_one(struct run *run, unsigned number, bool by_hash)
-{
-    if (by_hash || is_caller(run)) {
-        uint64_t hash = hash_of(run, number);
-        int answer = perhaps_might_contain_hash(current(run), hash);
-        CHECK(run, perhaps_ask_hash(current(run), hash) == answer, "the two look-ups by hash do not agree");
-        return answer;
-    }
-    uint8_t key[SUPPORT_KEY_MAX];
-    return perhaps_might_contain(current(run), key, key_of(number, key));
-}
-
-static void note_added(struct run *run, unsigned number, int result, int answer_before)
-{
-    struct model *model = &run->models[run->which];
-    CHECK(run, result == 0 || result == 1, "an add returns neither 0 nor 1");
-    CHECK(run, result == 0 || !model->added[number], "an add calls a key new that had been added");
-    CHECK(run, result != answer_before, "an add and the answer before it do not agree");
-    model->added[number] = true;
-    model->results += result == 1;
-}
-
-static void add_one(struct run *run)
-{
-    unsigned number = next_number(run, KEYS);
-    bool by_hash = (next_byte(run) & 1) != 0;
-    int before = ask_one(run, number, !by_hash);
-    check_answer(run, number, before);
-    uint8_t key[SUPPORT_KEY_MAX];
-    int result = by_hash || is_caller(run) ? perhaps_add_hash(current(run), hash_of(run, number))
-                                           : perhaps_add(current(run), key, key_of(number, key));
-    note_added(run, number, result, before);
-    check_answer(run, number, ask_one(run, number, by_hash));
-}
-
-static void ask(struct run *run)
-{
-    unsigned number = next_number(run, KEYS);
-    check_answer(run, number, ask_one(run, number, (next_byte(run) & 1) != 0));
-}
-
-// ---- many keys
-
-struct batch {
-    uint8_t data[1 + MOST_IN_BATCH * SUPPORT_KEY_MAX];
-    uint64_t offsets[MOST_IN_BATCH + 1];
-    const void *pointers[MOST_IN_BATCH];
-    size_t lengths[MOST_IN_BATCH];
-    uint64_t hashes[MOST_IN_BATCH];
-    uint8_t out[MOST_IN_BATCH];
-    unsigned numbers[MOST_IN_BATCH];
-    size_t count;
-    unsigned shape; // 0 offsets, 1 pointers, 2 hashes
-};
-
-// Numbers that run on from a first one by a step of their own, so that short input makes large batches with
-// repetitions.
-static struct batch *make_batch(struct run *run)
-{
-    struct batch *batch = calloc(1, sizeof *batch);
-    unsigned first = next_number(run, KEYS);
-    unsigned step = next_byte(run);
-    batch->count = next_number(run, MOST_IN_BATCH);
-    batch->offsets[0] = 1; // so that there is something below the first one
-    batch->shape = is_caller(run) ? 2 : next_byte(run) % 3U;
-    for (size_t i = 0; i < batch->count; i++) {
-        batch->numbers[i] = (first + (unsigned)i * step) % KEYS;
-        uint8_t *key = batch->data + batch->offsets[i];
-        batch->lengths[i] = key_of(batch->numbers[i], key);
-        batch->pointers[i] = batch->lengths[i] > 0 ? key : NULL;
-        batch->offsets[i + 1] = batch->offsets[i] + batch->lengths[i];
-        batch->hashes[i] = hash_of(run, batch->numbers[i]);
-    }
-    return batch;
-}
-
-static int add_batch(struct run *run, struct batch *batch, size_t *done)
-{
-    perhaps_filter *filter = current(run);
-    if (batch->shape == 0) {
-        return perhaps_add_many(filter, batch->data, batch->offsets, batch->count, batch->out, done);
-    }
-    if (batch->shape == 1) {
-        return perhaps_add_many_pointers(filter, batch->pointers, batch->lengths, batch->count, batch->out, done);
-    }
-    return perhaps_add_many_hash(filter, batch->hashes, batch->count, batch->out, done);
-}
-
-static int ask_batch(struct run *run, struct batch *batch, size_t *done)
-{
-    const perhaps_filter *filter = current(run);
-    if (batch->shape == 0) {
-        return perhaps_might_contain_many(filter, batch->data, batch->offsets, batch->count, batch->out, done);
-    }
-    if (batch->shape == 1) {
-        return perhaps_might_contain_many_pointers(filter, batch->pointers, batch->lengths, batch->count, batch->out,
-                                                   done);
-    }
-    return perhaps_might_contain_many_hash(filter, batch->hashes, batch->count, batch->out, done);
-}
-
-// The answer before a key's turn in the batch is not known, so the add's result stands for it.
-static void note_batch(struct run *run, const struct batch *batch, size_t done)
-{
-    for (size_t i = 0; i < done; i++) {
-        note_added(run, batch->numbers[i], batch->out[i], batch->out[i] == 0);
-    }
-}
-
-static void add_many(struct run *run)
-{
-    struct batch *batch = make_batch(run);
-    size_t done = SIZE_MAX;
-    CHECK(run, add_batch(run, batch, &done) == PERHAPS_OK, "a batch of adds fails");
-    CHECK(run, done == batch->count, "a batch of adds is not done");
-    note_batch(run, batch, done);
-    free(batch);
-}
-
-static void ask_many(struct run *run)
-{
-    struct batch *batch = make_batch(run);
-    size_t done = SIZE_MAX;
-    CHECK(run, ask_batch(run, batch, &done) == PERHAPS_OK, "a batch of questions fails");
-    CHECK(run, done == batch->count, "a batch of questions is not done");
-    for (size_t i = 0; i < done && i < batch->count; i++) {
-        check_answer(run, batch->numbers[i], batch->out[i]);
-        CHECK(run, batch->out[i] == ask_one(run, batch->numbers[i], false), "batch and single call do not agree");
-    }
-    free(batch);
-}
-
-// One of the keys is none: those before it are added.
-static void add_many_with_a_bad_key(struct run *run)
-{
-    struct batch *batch = make_batch(run);
-    if (batch->shape < 2 && batch->count > 0) {
-        size_t bad = next_number(run, (unsigned)batch->count);
-        batch->offsets[bad + 1] = batch->offsets[bad] - 1;
-        batch->pointers[bad] = NULL;
-        batch->lengths[bad] = 1;
-        size_t done = SIZE_MAX;
-        CHECK(run, add_batch(run, batch, &done) == PERHAPS_E_ARGUMENT, "a bad key is taken");
-        CHECK(run, done == bad, "a batch does not stop at the bad key");
-        note_batch(run, batch, done <= bad ? done : 0);
-    }
-    free(batch);
-}
-
 // ---- whole filters
 
+// Filters that are full refuse to merge, and both stay what they were.
 static void merge(struct run *run)
 {
     perhaps_filter *other = run->filters[run->which ^ 1];
-    CHECK(run, perhaps_merge(current(run), other, NULL) == PERHAPS_OK, "a merge fails");
-    struct model *into = &run->models[run->which];
+    struct encoded before = encode(run);
+    int status = perhaps_merge(current(run), other, NULL);
+    if (status < 0) {
+        check_refusal(run, status);
+        check_unchanged(run, before, "a refused merge changes the filter");
+        free(before.bytes);
+        return;
+    }
+    struct model *into = current_model(run);
     const struct model *from = &run->models[run->which ^ 1];
     into->results += from->results;
+    into->removals += from->removals;
     for (unsigned i = 0; i < KEYS; i++) {
-        into->added[i] |= from->added[i];
+        uint32_t sum = into->count[i] + from->count[i];
+        into->count[i] = counts_copies(run) ? sum : sum > 0;
     }
+    free(before.bytes);
 }
 
 static void merge_what_does_not_fit(struct run *run)
@@ -292,6 +73,22 @@ static void merge_what_does_not_fit(struct run *run)
     run->counts.merges_refused++;
     free(before.bytes);
     perhaps_free(stranger);
+}
+
+// To a Bloom filter, which answers alike; nothing else can be converted.
+static void convert(struct run *run)
+{
+    perhaps_filter *bloom = NULL;
+    int status = perhaps_convert(current(run), PERHAPS_KIND_BLOOM, &run->allocator, &bloom, NULL);
+    bool can = run->options.kind == PERHAPS_KIND_COUNTING;
+    CHECK(run, status == (can ? PERHAPS_OK : PERHAPS_E_UNSUPPORTED) && can == (bloom != NULL),
+          "a conversion goes wrong");
+    for (uint64_t i = 0; bloom != NULL && i < 2 * KEYS; i++) {
+        uint64_t hash = i < KEYS ? hash_of(run, (unsigned)i) : i * UINT64_C(0x9e3779b97f4a7c15);
+        int answer = perhaps_might_contain_hash(current(run), hash);
+        CHECK(run, perhaps_might_contain_hash(bloom, hash) == answer, "a converted filter answers otherwise");
+    }
+    perhaps_free(bloom);
 }
 
 static int decode(struct run *run, struct encoded encoded, perhaps_filter **filter)
@@ -362,23 +159,44 @@ static void set_metadata(struct run *run)
     CHECK(run, stored_length == length && (length == 0 || memcmp(stored, text, length) == 0), "metadata differs");
 }
 
+// What the statistics say the filter holds, beside what it holds.
+static void check_contents(struct run *run, const perhaps_statistics *s)
+{
+    const struct model *model = current_model(run);
+    uint64_t distinct = 0;
+    uint64_t copies = 0;
+    for (unsigned i = 0; i < KEYS; i++) {
+        distinct += model->count[i] > 0;
+        copies += model->count[i];
+    }
+    uint32_t kind = run->options.kind;
+    CHECK(run, distinct == 0 || s->set_bits > 0, "keys without bits");
+    CHECK(run, s->removals > 0 || !s->adds_exact || s->adds <= distinct, "more adds than keys");
+    if (kind == PERHAPS_KIND_CUCKOO) {
+        CHECK(run, s->set_bits == s->copies && s->copies <= (counts_copies(run) ? copies : distinct), "slots differ");
+        CHECK(run, !counts_copies(run) || s->copies == copies, "copies and slots differ");
+        CHECK(run, s->set_bits <= s->buckets * s->slots && s->distinct_estimate == (double)s->set_bits, "no load");
+    } else {
+        CHECK(run, s->set_bits <= s->bits && (s->fill < 1.0) == (isfinite(s->distinct_estimate) != 0), "no estimate");
+        CHECK(run, s->copies == (counts_copies(run) ? copies : 0), "copies differ");
+    }
+    if (kind < PERHAPS_KIND_COUNTING) {
+        CHECK(run, distinct > 0 || s->set_bits == 0, "bits without keys");
+        CHECK(run, s->set_bits <= distinct * s->positions, "more bits than keys can set");
+    }
+}
+
 static void check_statistics(struct run *run)
 {
     perhaps_statistics s = {.size = sizeof s};
     CHECK(run, perhaps_stats(current(run), &s) == PERHAPS_OK, "stats fails");
-    const struct model *model = &run->models[run->which];
-    uint64_t distinct = 0;
-    for (unsigned i = 0; i < KEYS; i++) {
-        distinct += model->added[i];
-    }
+    const struct model *model = current_model(run);
     CHECK(run, s.capacity == run->options.capacity && s.fpr_target == run->options.fpr, "options are not kept");
     CHECK(run, s.seed == run->options.seed, "the seed is not kept");
-    CHECK(run, s.adds == model->results, "adds differ from the results that were given");
-    CHECK(run, !s.adds_exact || s.adds <= distinct, "more adds than keys");
-    CHECK(run, (distinct == 0) == (s.set_bits == 0), "bits without keys, or keys without bits");
-    CHECK(run, s.set_bits <= s.bits && s.set_bits <= distinct * s.positions, "more bits than keys can set");
+    CHECK(run, s.adds == model->results && s.removals == model->removals, "results differ from those that were given");
     CHECK(run, s.fpr_now >= 0.0 && s.fpr_now <= 1.0 && s.fill >= 0.0 && s.fill <= 1.0, "a rate is none");
-    CHECK(run, s.distinct_estimate >= 0.0 && (s.fill < 1.0) == (isfinite(s.distinct_estimate) != 0), "no estimate");
+    CHECK(run, s.distinct_estimate >= 0.0, "no estimate");
+    check_contents(run, &s);
 }
 
 static void check_all_present(struct run *run)
@@ -392,28 +210,56 @@ static void check_all_present(struct run *run)
 
 static void step(struct run *run)
 {
-    static void (*const operations[16])(struct run *) = {
+    static void (*const operations[])(struct run *) = {
         add_one,
-        add_one,
-        ask,
         add_many,
+        ask,
         ask_many,
+        ask_counts,
+        count_many,
+        remove_one,
+        remove_many,
         add_many_with_a_bad_key,
         merge,
-        encode_and_decode,
-        set_metadata,
-        clear,
-        check_statistics,
-        check_all_present,
         merge_what_does_not_fit,
+        convert,
+        encode_and_decode,
         decode_damaged,
         decode_without_memory,
+        set_metadata,
+        check_statistics,
+        check_all_present,
+        add_one,
         add_many,
+        remove_many,
+        clear,
     };
+    _Static_assert(sizeof operations / sizeof operations[0] == INTERPRETER_OPERATIONS, "counts for each operation");
     uint8_t byte = next_byte(run);
+    unsigned operation = (byte & 0x7f) % INTERPRETER_OPERATIONS;
     run->which = byte >> 7;
-    run->counts.operations[byte % 16]++;
-    operations[byte % 16](run);
+    run->counts.operations[operation]++;
+    operations[operation](run);
+}
+
+// The shape of kinds that have one to choose.
+static void choose_shape(struct run *run)
+{
+    static const uint32_t policies[2][2] = {{PERHAPS_POLICY_MULTISET, PERHAPS_POLICY_CONSERVATIVE},
+                                            {PERHAPS_POLICY_MULTISET, PERHAPS_POLICY_UNIQUE}};
+    uint8_t byte = next_byte(run);
+    bool cuckoo = run->options.kind == PERHAPS_KIND_CUCKOO;
+    if (run->options.kind < PERHAPS_KIND_COUNTING) {
+        return;
+    }
+    run->options.policy = policies[cuckoo][byte & 1];
+    if (!cuckoo) {
+        run->options.counter_bits = UINT32_C(4) << (byte >> 1) % 3U;
+        return;
+    }
+    run->options.slots = UINT32_C(1) << (byte >> 1) % 4U;
+    run->options.fingerprint_bits = (byte & 8) != 0 ? 0 : 32;
+    run->options.search = (byte & 16) != 0 ? 0 : 2 + next_byte(run) % 30U;
 }
 
 // Any kind there is, small and large, at rates all over its range.
@@ -434,19 +280,22 @@ static void choose_options(struct run *run)
     run->options.capacity = capacities[next_byte(run) % 6];
     run->options.fpr = fmin(fmax(rates[next_byte(run) % 6], smallest), largest);
     run->options.seed = next_byte(run);
+    choose_shape(run);
     run->options.allocator = &run->allocator;
     run->counts.kinds[run->options.kind]++;
 }
 
 static void count(struct interpreter_counts *into, const struct interpreter_counts *from)
 {
-    for (unsigned i = 0; i < 16; i++) {
+    for (unsigned i = 0; i < INTERPRETER_OPERATIONS; i++) {
         into->operations[i] += from->operations[i];
     }
     for (unsigned i = 0; i < 8; i++) {
         into->kinds[i] += from->kinds[i];
     }
     into->false_positives += from->false_positives;
+    into->counts_exact += from->counts_exact;
+    into->adds_refused += from->adds_refused;
     into->merges_refused += from->merges_refused;
     into->allocations_failed += from->allocations_failed;
     into->damage_refused += from->damage_refused;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bytes become operations on two filters, whose answers are compared with an exact set. Driven by a seeded generator
+// Bytes become operations on two filters, whose answers are compared with an exact multiset. Driven by a seeded generator
 // (test_model.c), by libFuzzer (fuzz/fuzz_operations.c) and by the saved corpus.
 #ifndef PERHAPS_TESTS_INTERPRETER_H
 #define PERHAPS_TESTS_INTERPRETER_H
@@ -7,11 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define INTERPRETER_OPERATIONS 22
+
 // How often each thing happened, to see that a driver reaches all of them.
 struct interpreter_counts {
-    uint64_t operations[16];
+    uint64_t operations[INTERPRETER_OPERATIONS];
     uint64_t kinds[8]; // runs with a filter of each kind
     uint64_t false_positives;
+    uint64_t counts_exact; // bounds of keys that are there, and are their true counts
+    uint64_t adds_refused;
     uint64_t merges_refused;
     uint64_t allocations_failed;
     uint64_t damage_refused;
