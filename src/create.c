@@ -32,6 +32,34 @@ static int check_fpr(const perhaps_options *options, const struct perhaps__kind 
                          other != NULL ? other : "");
 }
 
+// What happens at capacity; fills in the default of `growth`.
+static int take_growth(const struct perhaps__kind *kind, perhaps_options *options, perhaps_error *error)
+{
+    if (options->at_capacity > PERHAPS_AT_CAPACITY_GROW) {
+        return fail_option(error, "at_capacity", "there is no choice with this number");
+    }
+    if (options->at_capacity != PERHAPS_AT_CAPACITY_GROW) {
+        bool given = (options->growth | options->max_capacity | options->max_bytes) != 0;
+        return given ? fail_option(error, "growth, max_capacity, max_bytes", "are for filters that grow at capacity")
+                     : PERHAPS_OK;
+    }
+    if (!kind->grows) {
+        return fail_option(error, "at_capacity", "filters of this kind do not grow; rebuild them at a larger size");
+    }
+    options->growth = options->growth == 0 ? 2 : options->growth;
+    if (options->growth != 2 && options->growth != 4 && options->growth != 8) {
+        return fail_option(error, "growth", "a filter grows by a factor of 2, 4 or 8");
+    }
+    if (options->bytes != 0) {
+        return fail_option(error, "bytes",
+                           "a filter that grows is made for a capacity and a rate; max_bytes limits it");
+    }
+    bool planned = options->max_capacity != 0;
+    return planned && options->max_capacity < options->capacity
+               ? fail_option(error, "max_capacity", "is smaller than the capacity to begin with")
+               : PERHAPS_OK;
+}
+
 // Takes over and checks everything but the triple.
 static int take_options(const perhaps_options *given, perhaps_options *options, struct perhaps__shape *shape,
                         perhaps_error *error)
@@ -58,7 +86,8 @@ static int take_options(const perhaps_options *given, perhaps_options *options, 
     if (options->reserved != 0) {
         return fail_option(error, "reserved", "must be 0");
     }
-    return perhaps__take_shape(kind, options, shape, error);
+    int status = take_growth(kind, options, error);
+    return status < 0 ? status : perhaps__take_shape(kind, options, shape, error);
 }
 
 // Fingerprints of a fixed width may be too narrow for p: what could be done?
@@ -115,6 +144,26 @@ static int size_from_bytes(const perhaps_options *options, const struct perhaps_
     return PERHAPS_OK;
 }
 
+// The first layer of a filter that grows has a part of the rate.
+static int size_first_layer(const perhaps_options *options, const struct perhaps__shape *asked,
+                            struct perhaps__size *size, perhaps_error *error)
+{
+    const struct perhaps__kind *kind = perhaps__kind(options->kind);
+    const struct perhaps__growth growth = {
+        .capacity = options->capacity,
+        .fpr = options->fpr,
+        .smallest_fpr = kind->smallest_fpr,
+        .factor = options->growth,
+        .max_capacity = options->max_capacity,
+    };
+    perhaps_options first = *options;
+    if (!perhaps__growth_layer(&growth, 0, &first.capacity, &first.fpr)) {
+        return fail_limit(error, "fpr",
+                          "too small to be shared out among layers of this kind; see the range of the kind");
+    }
+    return size_from_capacity_and_fpr(&first, asked, size, error);
+}
+
 static int resolve(const perhaps_options *options, const struct perhaps__shape *asked, struct perhaps__size *size,
                    perhaps_error *error)
 {
@@ -129,6 +178,9 @@ static int resolve(const perhaps_options *options, const struct perhaps__shape *
         if (status < 0) {
             return status;
         }
+    }
+    if (options->growth != 0) {
+        return size_first_layer(options, asked, size, error);
     }
     return options->bytes == 0 ? size_from_capacity_and_fpr(options, asked, size, error)
                                : size_from_bytes(options, asked, size, error);
@@ -184,23 +236,35 @@ int perhaps_create(const perhaps_options *given, perhaps_filter **out, perhaps_e
     }
     perhaps_options options;
     struct perhaps__shape asked;
-    struct perhaps__plan plan = {0};
+    struct perhaps__size size = {0};
     int status = take_options(given, &options, &asked, error);
     if (status == PERHAPS_OK) {
-        status = resolve(&options, &asked, &plan.size, error);
+        status = resolve(&options, &asked, &size, error);
     }
     if (status < 0) {
         return status;
     }
-    plan.kind = options.kind;
-    plan.hash_source = options.hash_source;
-    plan.seed = options.seed;
+    if (options.max_bytes != 0 && size.bits / 8 > options.max_bytes) {
+        return fail_limit(error, "max_bytes", "is less than the first layer takes");
+    }
+    bool grows = options.growth != 0;
+    const struct perhaps__plan plan = {
+        .kind = options.kind,
+        .hash_source = options.hash_source,
+        .seed = options.seed,
+        .capacity = grows ? options.capacity : size.capacity,
+        .fpr = grows ? options.fpr : size.fpr,
+        .at_capacity = options.at_capacity,
+        .growth = options.growth,
+        .max_capacity = options.max_capacity,
+        .max_bytes = options.max_bytes,
+    };
     perhaps_allocator allocator;
     (void)perhaps__take_allocator(&allocator, options.allocator); // checked by take_options()
     perhaps_filter *filter = perhaps__filter_new(&allocator, &plan);
-    if (filter == NULL || !perhaps__filter_allocate(filter)) {
+    if (filter == NULL || perhaps__filter_push(filter, &size) == NULL) {
         perhaps_free(filter);
-        return fail_memory(error, plan.size.bits / 8);
+        return fail_memory(error, size.bits / 8);
     }
     *out = filter;
     return PERHAPS_OK;

@@ -11,7 +11,7 @@ struct decoder {
     const perhaps_allocator *allocator;
     perhaps_error *error;
     struct perhaps__fixed_fields fixed;
-    struct perhaps__layer_fields layer;
+    struct perhaps__layer_fields layers[PERHAPS_LAYERS_MAX]; // the first fixed.layers of them
     uint8_t *header;      // a private copy, so that nobody changes it between check and use
     uint64_t header_size; // of the copy; what it says of its size may be something else
     const uint8_t *metadata;
@@ -130,6 +130,17 @@ static int fail_first(const struct decoder *decoder, const struct check *checks,
     return PERHAPS_OK;
 }
 
+// Only filters that grow have a factor, limits, and more than one layer.
+static bool growth_fits(const struct perhaps__fixed_fields *fixed)
+{
+    uint64_t factor = fixed->growth;
+    if (fixed->at_capacity != PERHAPS_AT_CAPACITY_GROW) {
+        return (factor | fixed->max_capacity | fixed->max_bytes | fixed->ambiguous) == 0 && fixed->layers == 1;
+    }
+    bool known = factor == 2 || factor == 4 || factor == 8;
+    return known && (fixed->max_capacity == 0 || fixed->max_capacity >= fixed->capacity);
+}
+
 static int check_fixed(const struct decoder *decoder)
 {
     const struct perhaps__fixed_fields *fixed = &decoder->fixed;
@@ -143,8 +154,12 @@ static int check_fixed(const struct decoder *decoder)
         {fixed->capacity > 0, "capacity"},
         {is_rate(fixed->fpr), "false-positive rate"},
         {(fixed->flags & ~(uint64_t)PERHAPS_FLAG_ADDS_SUMMED) == 0, "flags"},
-        {fixed->layers == 1, "number of layers"},
-        {(fixed->reserved1 | fixed->reserved2 | fixed->reserved3) == 0, "reserved part"},
+        {fixed->layers >= 1 && fixed->layers <= PERHAPS_LAYERS_MAX, "number of layers"},
+        {fixed->at_capacity <= PERHAPS_AT_CAPACITY_GROW, "choice at capacity"},
+        {growth_fits(fixed), "growth"},
+        {(fixed->reserved1 | fixed->reserved2 | fixed->reserved3 | fixed->reserved4 | fixed->reserved5 |
+          fixed->reserved6 | fixed->reserved7) == 0,
+         "reserved part"},
     };
     return fail_first(decoder, checks, PERHAPS_COUNT(checks));
 }
@@ -163,7 +178,9 @@ static int check_extent(const struct decoder *decoder)
         return FAIL(decoder, PERHAPS_E_DAMAGED, "%llu bytes follow the end of the filter; restore the file",
                     (unsigned long long)(payload - fixed->payload_size));
     }
-    if (fixed->chunks != perhaps__chunks(fixed->payload_size)) {
+    // Every layer but the first can begin a chunk that it does not fill.
+    uint64_t least = perhaps__chunks(fixed->payload_size);
+    if (fixed->chunks < least || fixed->chunks > least + fixed->layers - 1) {
         return fail_damaged(decoder, "number of chunks");
     }
     uint64_t table = fixed->chunks * 8; // payload_size is at most the length, so this is small
@@ -186,10 +203,12 @@ static bool all_zero(const uint8_t *from, const uint8_t *end)
 static int take_section(struct decoder *decoder, uint64_t type, uint64_t flags, const uint8_t *data, uint64_t size)
 {
     if (type == PERHAPS_SECTION_LAYERS) {
-        if (size != PERHAPS_LAYER_SIZE || flags != PERHAPS_MUST_UNDERSTAND) {
+        if (size != PERHAPS_LAYER_SIZE * decoder->fixed.layers || flags != PERHAPS_MUST_UNDERSTAND) {
             return fail_damaged(decoder, "layer section");
         }
-        perhaps__layer_load(&decoder->layer, data);
+        for (uint64_t i = 0; i < decoder->fixed.layers; i++) {
+            perhaps__layer_load(&decoder->layers[i], data + i * PERHAPS_LAYER_SIZE);
+        }
         return PERHAPS_OK;
     }
     if (type == PERHAPS_SECTION_METADATA) {
@@ -241,14 +260,15 @@ static int read_sections(struct decoder *decoder)
     return at == end && all_zero(table_end, padding_end) ? PERHAPS_OK : fail_damaged(decoder, "section size");
 }
 
-static int check_layer(const struct decoder *decoder)
+// One layer, whose payload begins at `offset`.
+static int check_layer(const struct decoder *decoder, const struct perhaps__layer_fields *layer, uint64_t offset)
 {
-    const struct perhaps__layer_fields *layer = &decoder->layer;
     const struct check checks[] = {
         {layer->bits > 0, "layer section"}, // also when there was none
         {layer->bits % PERHAPS_UNIT_BITS == 0 && layer->bits <= PERHAPS_MAX_BITS, "number of bits"},
-        {layer->payload_offset == 0, "payload offset"},
-        {layer->payload_size == layer->bits / 8 && layer->payload_size == decoder->fixed.payload_size, "layer size"},
+        {layer->payload_offset == offset, "payload offset"},
+        {layer->payload_size == layer->bits / 8 && layer->payload_size <= decoder->fixed.payload_size - offset,
+         "layer size"},
         {layer->capacity > 0, "layer capacity"},
         {is_rate(layer->fpr), "layer rate"},
         {layer->reserved == 0, "layer section"},
@@ -256,41 +276,83 @@ static int check_layer(const struct decoder *decoder)
     return fail_first(decoder, checks, PERHAPS_COUNT(checks));
 }
 
+// The payloads of the layers follow each other, and fill payload and chunk table exactly.
+static int check_layers(const struct decoder *decoder)
+{
+    uint64_t offset = 0;
+    uint64_t chunks = 0;
+    for (uint64_t i = 0; i < decoder->fixed.layers; i++) {
+        int status = check_layer(decoder, &decoder->layers[i], offset);
+        if (status < 0) {
+            return status;
+        }
+        offset += decoder->layers[i].payload_size;
+        chunks += perhaps__chunks(decoder->layers[i].payload_size);
+    }
+    if (offset != decoder->fixed.payload_size) {
+        return fail_damaged(decoder, "layer size");
+    }
+    return chunks == decoder->fixed.chunks ? PERHAPS_OK : fail_damaged(decoder, "number of chunks");
+}
+
+static struct perhaps__size size_of_layer(const struct perhaps__layer_fields *layer)
+{
+    return (struct perhaps__size){
+        .capacity = layer->capacity,
+        .fpr = perhaps__double_of(layer->fpr),
+        .bits = layer->bits,
+        .range = layer->range,
+        .shape = {.positions = (uint32_t)layer->positions,
+                  .layout = (uint32_t)layer->layout,
+                  .cell_bits = (uint32_t)layer->cell_bits,
+                  .slots = (uint32_t)layer->slots,
+                  .policy = (uint32_t)layer->policy,
+                  .search = (uint32_t)layer->search},
+    };
+}
+
+static int make_layers(const struct decoder *decoder)
+{
+    for (uint64_t i = 0; i < decoder->fixed.layers; i++) {
+        struct perhaps__size size = size_of_layer(&decoder->layers[i]);
+        struct perhaps__layer *layer = perhaps__filter_push_bare(decoder->filter, &size);
+        if (layer == NULL) {
+            return fail_memory(decoder);
+        }
+        if (!layer->operations->is_sound(layer)) {
+            return fail_damaged(decoder, "shape of a layer");
+        }
+    }
+    return PERHAPS_OK;
+}
+
 static int make_filter(struct decoder *decoder)
 {
     const struct perhaps__fixed_fields *fixed = &decoder->fixed;
-    const struct perhaps__layer_fields *layer = &decoder->layer;
-    struct perhaps__plan plan = {
+    const struct perhaps__plan plan = {
         .kind = (uint32_t)fixed->kind,
         .hash_source = (uint32_t)fixed->hash_source,
         .seed = fixed->seed,
-        .size = {.capacity = layer->capacity,
-                 .fpr = perhaps__double_of(layer->fpr),
-                 .bits = layer->bits,
-                 .range = layer->range,
-                 .shape = {.positions = (uint32_t)layer->positions,
-                           .layout = (uint32_t)layer->layout,
-                           .cell_bits = (uint32_t)layer->cell_bits,
-                           .slots = (uint32_t)layer->slots,
-                           .policy = (uint32_t)layer->policy,
-                           .search = (uint32_t)layer->search}},
+        .capacity = fixed->capacity,
+        .fpr = perhaps__double_of(fixed->fpr),
+        .at_capacity = (uint32_t)fixed->at_capacity,
+        .growth = (uint32_t)fixed->growth,
+        .max_capacity = fixed->max_capacity,
+        .max_bytes = fixed->max_bytes,
     };
     perhaps_filter *filter = perhaps__filter_new(decoder->allocator, &plan);
     if (filter == NULL) {
         return fail_memory(decoder);
     }
     decoder->filter = filter;
-    if (!filter->layer.operations->is_sound(&filter->layer)) {
-        return fail_damaged(decoder, "shape of the layer");
-    }
-    filter->capacity = fixed->capacity;
-    filter->fpr = perhaps__double_of(fixed->fpr);
+    filter->ambiguous = fixed->ambiguous;
     filter->adds_exact = (fixed->flags & PERHAPS_FLAG_ADDS_SUMMED) == 0;
-    if (decoder->metadata_size > 0) {
-        int status = perhaps_set_metadata(filter, decoder->metadata, (size_t)decoder->metadata_size);
-        return status == PERHAPS_E_MEMORY ? fail_memory(decoder) : status;
+    int status = make_layers(decoder);
+    if (status == PERHAPS_OK && decoder->metadata_size > 0) {
+        status = perhaps_set_metadata(filter, decoder->metadata, (size_t)decoder->metadata_size);
+        status = status == PERHAPS_E_MEMORY ? fail_memory(decoder) : status;
     }
-    return PERHAPS_OK;
+    return status;
 }
 
 // Checked before the payload is read: a build that hashes differently need not look at it.
@@ -304,52 +366,87 @@ static int check_probe(const struct decoder *decoder)
     return PERHAPS_OK;
 }
 
-static int check_chunks(const struct decoder *decoder)
+// The chunks of one layer, whose first is number `first` of all and whose payload begins at byte `begin`.
+static int check_chunks_of(const struct decoder *decoder, const struct perhaps__layer *layer, uint64_t first,
+                           uint64_t begin)
 {
-    const struct perhaps__fixed_fields *fixed = &decoder->fixed;
-    const uint8_t *table = decoder->header + PERHAPS_FIXED_SIZE + fixed->section_size;
-    for (uint64_t i = 0; i < fixed->chunks; i++) {
+    const uint8_t *table = decoder->header + PERHAPS_FIXED_SIZE + decoder->fixed.section_size + 8 * first;
+    for (uint64_t i = 0; i < perhaps__chunks(layer->payload_size); i++) {
         uint64_t offset = i << PERHAPS_CHUNK_SHIFT;
-        size_t size = (size_t)perhaps__min(PERHAPS_CHUNK, fixed->payload_size - offset);
-        if (perhaps__checksum(decoder->filter->layer.payload + offset, size) !=
-            perhaps__load_little(table + 8 * i, 8)) {
-            unsigned long long first = fixed->header_size + offset;
+        size_t size = (size_t)perhaps__min(PERHAPS_CHUNK, layer->payload_size - offset);
+        if (perhaps__checksum(layer->payload + offset, size) != perhaps__load_little(table + 8 * i, 8)) {
+            unsigned long long from = begin + offset;
             return FAIL(decoder, PERHAPS_E_DAMAGED,
                         "chunk %llu of %llu is damaged (bytes %llu to %llu); rebuild the filter or restore the file",
-                        (unsigned long long)i + 1, (unsigned long long)fixed->chunks, first, first + size - 1);
+                        (unsigned long long)(first + i + 1), (unsigned long long)decoder->fixed.chunks, from,
+                        from + size - 1);
         }
     }
     return PERHAPS_OK;
 }
 
-static int read_payload(const struct decoder *decoder)
+static int check_chunks(const struct decoder *decoder)
 {
-    perhaps_filter *filter = decoder->filter;
-    const struct perhaps__fixed_fields *fixed = &decoder->fixed;
+    uint64_t first = 0;
+    uint64_t begin = decoder->fixed.header_size;
+    for (uint32_t i = 0; i < decoder->filter->layer_count; i++) {
+        const struct perhaps__layer *layer = decoder->filter->layers[i];
+        int status = check_chunks_of(decoder, layer, first, begin);
+        if (status < 0) {
+            return status;
+        }
+        first += perhaps__chunks(layer->payload_size);
+        begin += layer->payload_size;
+    }
+    return PERHAPS_OK;
+}
+
+// In a mapping the payload is only read: the filter is marked read-only.
+static int read_layer(const struct decoder *decoder, struct perhaps__layer *layer, uint64_t begin)
+{
+    uint64_t seed_key = decoder->filter->seed_key;
     if (decoder->source->mapping != NULL) {
-        // Only read through this pointer: the filter is marked read-only.
-        uint8_t *payload = (uint8_t *)(uintptr_t)decoder->source->mapping + fixed->header_size;
-        perhaps__filter_attach(filter, payload);
+        perhaps__layer_attach(layer, (uint8_t *)(uintptr_t)decoder->source->mapping + begin, seed_key);
         return PERHAPS_OK;
     }
-    if (!perhaps__filter_allocate(filter)) {
+    uint8_t *payload = perhaps__allocate(decoder->allocator, layer->payload_size);
+    if (payload == NULL) {
         return fail_memory(decoder);
     }
-    return read_at(decoder, fixed->header_size, filter->layer.payload, (size_t)fixed->payload_size);
+    perhaps__layer_attach(layer, payload, seed_key);
+    return read_at(decoder, begin, payload, (size_t)layer->payload_size);
+}
+
+static int read_payload(const struct decoder *decoder)
+{
+    uint64_t begin = decoder->fixed.header_size;
+    for (uint32_t i = 0; i < decoder->filter->layer_count; i++) {
+        int status = read_layer(decoder, decoder->filter->layers[i], begin);
+        if (status < 0) {
+            return status;
+        }
+        begin += decoder->filter->layers[i]->payload_size;
+    }
+    perhaps__filter_refresh(decoder->filter);
+    return PERHAPS_OK;
 }
 
 static int check_counts(const struct decoder *decoder)
 {
-    const struct perhaps__tally recorded = {
-        .keys = decoder->layer.adds,
-        .used = decoder->layer.used,
-        .copies = decoder->layer.copies,
-        .removals = decoder->layer.removals,
-    };
-    return perhaps__layer_restore(&decoder->filter->layer, &recorded)
-               ? PERHAPS_OK
-               : FAIL(decoder, PERHAPS_E_DAMAGED,
-                      "what the payload holds is not what is recorded of it; rebuild the filter or restore the file");
+    for (uint32_t i = 0; i < decoder->filter->layer_count; i++) {
+        const struct perhaps__layer_fields *fields = &decoder->layers[i];
+        const struct perhaps__tally recorded = {
+            .keys = fields->adds,
+            .used = fields->used,
+            .copies = fields->copies,
+            .removals = fields->removals,
+        };
+        if (!perhaps__layer_restore(decoder->filter->layers[i], &recorded)) {
+            return FAIL(decoder, PERHAPS_E_DAMAGED,
+                        "what the payload holds is not what is recorded of it; rebuild the filter or restore the file");
+        }
+    }
+    return PERHAPS_OK;
 }
 
 // The first failing step's code, or 0 when none fails.
@@ -361,7 +458,7 @@ static int run_steps(struct decoder *decoder)
     status = status < 0 ? status : check_fixed(decoder);
     status = status < 0 ? status : check_extent(decoder);
     status = status < 0 ? status : read_sections(decoder);
-    status = status < 0 ? status : check_layer(decoder);
+    status = status < 0 ? status : check_layers(decoder);
     status = status < 0 ? status : make_filter(decoder);
     status = status < 0 ? status : check_probe(decoder);
     status = status < 0 ? status : read_payload(decoder);
@@ -377,7 +474,9 @@ int perhaps__decode(const struct perhaps__source *source, const perhaps_allocato
     perhaps__release(allocator, decoder.header, decoder.header_size);
     if (status < 0) {
         if (decoder.filter != NULL && source->mapping != NULL) {
-            decoder.filter->layer.payload = NULL; // the mapping is not the filter's to release
+            for (uint32_t i = 0; i < decoder.filter->layer_count; i++) {
+                decoder.filter->layers[i]->payload = NULL; // the mapping is not the filter's to release
+            }
         }
         perhaps_free(decoder.filter);
         return status;

@@ -257,11 +257,19 @@ static bool flush_directory(const struct replacement *replacement)
     return flushed;
 }
 
+static bool write_layers(const struct replacement *replacement, const perhaps_filter *filter)
+{
+    bool written = true;
+    for (uint32_t i = 0; written && i < filter->layer_count; i++) {
+        written = write_all(replacement->file, filter->layers[i]->payload, filter->layers[i]->payload_size);
+    }
+    return written;
+}
+
 static bool write_filter(const struct replacement *replacement, const uint8_t *header, const perhaps_filter *filter)
 {
     return keep_permissions(replacement) && write_all(replacement->file, header, perhaps__header_size(filter)) &&
-           write_all(replacement->file, filter->layer.payload, filter->layer.payload_size) &&
-           perhaps__files->flush(replacement->file) == 0;
+           write_layers(replacement, filter) && perhaps__files->flush(replacement->file) == 0;
 }
 
 static bool replace(struct replacement *replacement, const uint8_t *header, const perhaps_filter *filter)

@@ -4,6 +4,7 @@
 
 #include "hash.h"
 #include "kinds.h"
+#include "layers.h"
 #include "place.h"
 
 perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const struct perhaps__plan *plan)
@@ -16,28 +17,70 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
     filter->kind = plan->kind;
     filter->hash_source = plan->hash_source;
     filter->seed = plan->seed;
-    filter->view.seed_key = perhaps__seed_key(plan->seed);
-    filter->capacity = plan->size.capacity;
-    filter->fpr = plan->size.fpr;
+    filter->seed_key = perhaps__seed_key(plan->seed);
+    filter->capacity = plan->capacity;
+    filter->fpr = plan->fpr;
     filter->adds_exact = true;
-    perhaps__layer_init(&filter->layer, perhaps__kind(plan->kind)->operations, &plan->size);
+    filter->at_capacity = plan->at_capacity;
+    filter->max_bytes = plan->max_bytes;
+    filter->growth = (struct perhaps__growth){
+        .capacity = plan->capacity,
+        .fpr = plan->fpr,
+        .smallest_fpr = perhaps__kind(plan->kind)->smallest_fpr,
+        .factor = plan->growth,
+        .max_capacity = plan->max_capacity,
+    };
     return filter;
 }
 
-void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload)
+struct perhaps__layer *perhaps__filter_push_bare(perhaps_filter *filter, const struct perhaps__size *size)
 {
-    filter->layer.payload = payload;
-    filter->view = perhaps__layer_view(&filter->layer, filter->view.seed_key);
+    struct perhaps__layer *layer = perhaps__allocate(&filter->allocator, sizeof *layer);
+    if (layer != NULL) {
+        perhaps__layer_init(layer, perhaps__kind(filter->kind)->operations, size);
+        filter->layers[filter->layer_count] = layer;
+        filter->layer_count++;
+    }
+    return layer;
 }
 
-bool perhaps__filter_allocate(perhaps_filter *filter)
+struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct perhaps__size *size)
 {
-    uint8_t *payload = perhaps__allocate(&filter->allocator, filter->layer.payload_size);
-    if (payload == NULL) {
-        return false;
+    uint8_t *payload = perhaps__allocate(&filter->allocator, size->bits / 8);
+    struct perhaps__layer *layer = payload != NULL ? perhaps__filter_push_bare(filter, size) : NULL;
+    if (layer == NULL) {
+        perhaps__release(&filter->allocator, payload, size->bits / 8);
+        return NULL;
     }
-    perhaps__filter_attach(filter, payload);
-    return true;
+    perhaps__layer_attach(layer, payload, filter->seed_key);
+    perhaps__filter_refresh(filter);
+    return layer;
+}
+
+void perhaps__filter_refresh(perhaps_filter *filter)
+{
+    filter->view = filter->layer_count == 1 ? filter->layers[0]->view : perhaps__layers_view(filter);
+}
+
+void perhaps__filter_drop_layers(perhaps_filter *filter, uint32_t count)
+{
+    while (filter->layer_count > count) {
+        struct perhaps__layer *layer = perhaps__filter_newest(filter);
+        if (filter->mapping == NULL) {
+            perhaps__release(&filter->allocator, layer->payload, layer->payload_size);
+        }
+        perhaps__release(&filter->allocator, layer, sizeof *layer);
+        filter->layer_count--;
+    }
+}
+
+uint64_t perhaps__filter_payload_size(const perhaps_filter *filter)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < filter->layer_count; i++) {
+        size += filter->layers[i]->payload_size; // all of it exists, so this does not overflow
+    }
+    return size;
 }
 
 bool perhaps__filter_is_read_only(const perhaps_filter *filter)
@@ -51,10 +94,9 @@ void perhaps_free(perhaps_filter *filter)
         return;
     }
     perhaps_allocator allocator = filter->allocator;
+    perhaps__filter_drop_layers(filter, 0);
     if (filter->mapping != NULL) {
         filter->unmap(filter->mapping, filter->mapping_size);
-    } else {
-        perhaps__release(&allocator, filter->layer.payload, filter->layer.payload_size);
     }
     perhaps__release(&allocator, filter->metadata, filter->metadata_size);
     perhaps__release(&allocator, filter, sizeof *filter);
@@ -68,8 +110,11 @@ int perhaps_clear(perhaps_filter *filter)
     if (perhaps__filter_is_read_only(filter)) {
         return PERHAPS_E_READ_ONLY;
     }
-    perhaps__layer_clear(&filter->layer);
+    perhaps__filter_drop_layers(filter, 1);
+    perhaps__layer_clear(filter->layers[0]);
+    perhaps__filter_refresh(filter);
     filter->adds_exact = true;
+    filter->ambiguous = 0;
     return PERHAPS_OK;
 }
 
@@ -119,8 +164,10 @@ uint64_t perhaps__filter_probe(const perhaps_filter *filter)
     }
     for (size_t i = 0; i < PERHAPS_COUNT(lengths); i++) {
         uint64_t hash = filter->hash_source == PERHAPS_HASH_CALLER ? i : perhaps__hash(bytes, lengths[i], filter->seed);
-        uint64_t placed = perhaps__place(hash, filter->view.seed_key);
-        digest = filter->layer.operations->probe(&filter->layer, digest, placed);
+        uint64_t placed = perhaps__place(hash, filter->seed_key);
+        for (uint32_t j = 0; j < filter->layer_count; j++) {
+            digest = filter->layers[j]->operations->probe(filter->layers[j], digest, placed);
+        }
     }
     return digest;
 }

@@ -11,10 +11,16 @@ struct perhaps_filter {
     uint32_t kind;
     uint32_t hash_source;
     uint64_t seed;
+    uint64_t seed_key; // of placement
     uint64_t capacity; // as asked for at creation
     double fpr;
-    bool adds_exact; // false after a merge
-    struct perhaps__layer layer;
+    bool adds_exact;      // false after a merge
+    uint32_t at_capacity; // enum perhaps_at_capacity
+    struct perhaps__growth growth;
+    uint64_t max_bytes; // for the payloads of all layers; 0: no limit
+    uint64_t ambiguous; // removals refused because several layers matched
+    uint32_t layer_count;
+    struct perhaps__layer *layers[PERHAPS_LAYERS_MAX]; // the oldest first
     uint8_t *metadata;
     size_t metadata_size;
     perhaps_allocator allocator;
@@ -24,21 +30,47 @@ struct perhaps_filter {
     void (*unmap)(void *mapping, size_t size);
 };
 
-// Everything about a filter but its contents.
+// Everything about a filter but its layers.
 struct perhaps__plan {
     uint32_t kind;
     uint32_t hash_source;
     uint64_t seed;
-    struct perhaps__size size;
+    uint64_t capacity;
+    double fpr;
+    uint32_t at_capacity;
+    uint32_t growth;
+    uint64_t max_capacity;
+    uint64_t max_bytes;
 };
 
-// A filter of a plan without payload: its layer's payload is NULL until perhaps__filter_attach(). NULL when memory
-// is short. Released by perhaps_free().
+// A filter of a plan, without layers. NULL when memory is short. Released by perhaps_free().
 perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const struct perhaps__plan *plan);
 
-// Gives the layer its payload: zeroed memory of its own (false: there is none to be had), or bytes of a mapping.
-bool perhaps__filter_allocate(perhaps_filter *filter);
-void perhaps__filter_attach(perhaps_filter *filter, uint8_t *payload);
+// A new newest layer. perhaps__filter_push() gives it zeroed memory of its own, perhaps__filter_push_bare() leaves its
+// payload to the caller, who attaches it and then calls perhaps__filter_refresh(). Returns NULL when memory is short;
+// then nothing changed. There is room for one more.
+struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct perhaps__size *size);
+struct perhaps__layer *perhaps__filter_push_bare(perhaps_filter *filter, const struct perhaps__size *size);
+
+// Makes the view that of the layers there are.
+void perhaps__filter_refresh(perhaps_filter *filter);
+
+// Releases all layers but the first `count`, the oldest ones.
+void perhaps__filter_drop_layers(perhaps_filter *filter, uint32_t count);
+
+static inline struct perhaps__layer *perhaps__filter_newest(const perhaps_filter *filter)
+{
+    return filter->layers[filter->layer_count - 1];
+}
+
+// Bytes of the payloads of all layers.
+uint64_t perhaps__filter_payload_size(const perhaps_filter *filter);
+
+// Whether every add counts, so that a filter can hold a key several times.
+static inline bool perhaps__filter_counts(const perhaps_filter *filter)
+{
+    return filter->layers[0]->view.count_many != NULL;
+}
 
 // The verbs for hashes, on a filter that is not read-only where they change it. Those that change it return how many were
 // handled: fewer than `count` when the next one is refused, *refusal then says why.

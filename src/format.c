@@ -42,12 +42,22 @@ static uint64_t section_size(uint64_t data_size)
 
 static uint64_t sections_size(const perhaps_filter *filter)
 {
-    return section_size(PERHAPS_LAYER_SIZE) + (filter->metadata_size > 0 ? section_size(filter->metadata_size) : 0);
+    return section_size((uint64_t)PERHAPS_LAYER_SIZE * filter->layer_count) +
+           (filter->metadata_size > 0 ? section_size(filter->metadata_size) : 0);
+}
+
+static uint64_t chunks_of(const perhaps_filter *filter)
+{
+    uint64_t chunks = 0;
+    for (uint32_t i = 0; i < filter->layer_count; i++) {
+        chunks += perhaps__chunks(filter->layers[i]->payload_size);
+    }
+    return chunks;
 }
 
 uint64_t perhaps__header_size(const perhaps_filter *filter)
 {
-    uint64_t table = perhaps__chunks(filter->layer.payload_size) * 8;
+    uint64_t table = chunks_of(filter) * 8;
     return padded(PERHAPS_FIXED_SIZE + sections_size(filter) + table + 8, PERHAPS_LINE);
 }
 
@@ -59,9 +69,10 @@ static uint8_t *begin_section(uint8_t *at, uint32_t type, uint32_t flags, uint64
     return at + PERHAPS_SECTION_HEAD;
 }
 
-static void encode_layer(const struct perhaps__layer *layer, uint8_t *bytes)
+static void encode_layer(const struct perhaps__layer *layer, uint64_t payload_offset, uint8_t *bytes)
 {
     perhaps__layer_store(bytes, &(struct perhaps__layer_fields){
+                                    .payload_offset = payload_offset,
                                     .payload_size = layer->payload_size,
                                     .capacity = layer->capacity,
                                     .fpr = perhaps__bits_of(layer->fpr),
@@ -83,9 +94,14 @@ static void encode_layer(const struct perhaps__layer *layer, uint8_t *bytes)
 // Returns the end of the sections.
 static uint8_t *encode_sections(const perhaps_filter *filter, uint8_t *at)
 {
-    at = begin_section(at, PERHAPS_SECTION_LAYERS, PERHAPS_MUST_UNDERSTAND, PERHAPS_LAYER_SIZE);
-    encode_layer(&filter->layer, at);
-    at += PERHAPS_LAYER_SIZE;
+    uint64_t size = (uint64_t)PERHAPS_LAYER_SIZE * filter->layer_count;
+    uint64_t offset = 0;
+    at = begin_section(at, PERHAPS_SECTION_LAYERS, PERHAPS_MUST_UNDERSTAND, size);
+    for (uint32_t i = 0; i < filter->layer_count; i++) {
+        encode_layer(filter->layers[i], offset, at);
+        offset += filter->layers[i]->payload_size;
+        at += PERHAPS_LAYER_SIZE;
+    }
     if (filter->metadata_size > 0) {
         at = begin_section(at, PERHAPS_SECTION_METADATA, 0, filter->metadata_size);
         memcpy(at, filter->metadata, filter->metadata_size);
@@ -94,13 +110,15 @@ static uint8_t *encode_sections(const perhaps_filter *filter, uint8_t *at)
     return at;
 }
 
-static void encode_table(const struct perhaps__layer *layer, uint8_t *at)
+// Returns the end of the layer's part of the table.
+static uint8_t *encode_table(const struct perhaps__layer *layer, uint8_t *at)
 {
     for (uint64_t offset = 0; offset < layer->payload_size; offset += PERHAPS_CHUNK) {
         size_t size = (size_t)perhaps__min(PERHAPS_CHUNK, layer->payload_size - offset);
         perhaps__store_little(at, 8, perhaps__checksum(layer->payload + offset, size));
         at += 8;
     }
+    return at;
 }
 
 void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
@@ -112,11 +130,11 @@ void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
                                      .version = PERHAPS_FORMAT_VERSION,
                                      .fixed_size = PERHAPS_FIXED_SIZE,
                                      .header_size = size,
-                                     .payload_size = filter->layer.payload_size,
+                                     .payload_size = perhaps__filter_payload_size(filter),
                                      .section_size = sections_size(filter),
                                      .sections = filter->metadata_size > 0 ? 2 : 1,
                                      .chunk_shift = PERHAPS_CHUNK_SHIFT,
-                                     .chunks = perhaps__chunks(filter->layer.payload_size),
+                                     .chunks = chunks_of(filter),
                                      .kind = filter->kind,
                                      .hash_source = filter->hash_source,
                                      .seed = filter->seed,
@@ -124,9 +142,17 @@ void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
                                      .fpr = perhaps__bits_of(filter->fpr),
                                      .flags = filter->adds_exact ? 0 : PERHAPS_FLAG_ADDS_SUMMED,
                                      .probe = perhaps__filter_probe(filter),
-                                     .layers = 1,
+                                     .layers = filter->layer_count,
+                                     .growth = filter->growth.factor,
+                                     .max_capacity = filter->growth.max_capacity,
+                                     .max_bytes = filter->max_bytes,
+                                     .ambiguous = filter->ambiguous,
+                                     .at_capacity = filter->at_capacity,
                                  });
-    encode_table(&filter->layer, encode_sections(filter, header + PERHAPS_FIXED_SIZE));
+    uint8_t *table = encode_sections(filter, header + PERHAPS_FIXED_SIZE);
+    for (uint32_t i = 0; i < filter->layer_count; i++) {
+        table = encode_table(filter->layers[i], table);
+    }
     perhaps__store_little(header + size - 8, 8, perhaps__checksum(header, size - 8));
 }
 
@@ -136,14 +162,18 @@ int perhaps_encode(const perhaps_filter *filter, void *buffer, size_t capacity, 
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
     uint64_t header_size = perhaps__header_size(filter);
-    uint64_t needed = header_size + filter->layer.payload_size;
+    uint64_t needed = header_size + perhaps__filter_payload_size(filter);
     if (capacity < needed || buffer == NULL) {
         struct perhaps__failure failure = {.code = PERHAPS_E_SPACE, .value = capacity, .limit = needed};
         return perhaps__fail(error, failure, "the filter encodes to %llu bytes, the buffer has %llu",
                              (unsigned long long)needed, (unsigned long long)capacity);
     }
     perhaps__encode_header(filter, buffer);
-    memcpy((uint8_t *)buffer + header_size, filter->layer.payload, filter->layer.payload_size);
+    uint8_t *at = (uint8_t *)buffer + header_size;
+    for (uint32_t i = 0; i < filter->layer_count; i++) {
+        memcpy(at, filter->layers[i]->payload, filter->layers[i]->payload_size);
+        at += filter->layers[i]->payload_size;
+    }
     *written = (size_t)needed;
     return PERHAPS_OK;
 }

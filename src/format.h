@@ -6,7 +6,7 @@
 #include "errors.h"
 #include "filter.h"
 
-#define PERHAPS_FIXED_SIZE 128
+#define PERHAPS_FIXED_SIZE 192
 #define PERHAPS_SECTION_HEAD 16
 #define PERHAPS_LAYER_SIZE 112
 #define PERHAPS_CHUNK_SHIFT 20
@@ -37,9 +37,18 @@ enum perhaps__section_type { PERHAPS_SECTION_LAYERS = 1, PERHAPS_SECTION_METADAT
     X(flags, 88, 8)                                                                                                    \
     X(probe, 96, 8)                                                                                                    \
     X(layers, 104, 4)                                                                                                  \
-    X(reserved1, 108, 4)                                                                                               \
-    X(reserved2, 112, 8)                                                                                               \
-    X(reserved3, 120, 8)
+    X(growth, 108, 4)                                                                                                  \
+    X(max_capacity, 112, 8)                                                                                            \
+    X(max_bytes, 120, 8)                                                                                               \
+    X(ambiguous, 128, 8)                                                                                               \
+    X(at_capacity, 136, 4)                                                                                             \
+    X(reserved1, 140, 4)                                                                                               \
+    X(reserved2, 144, 8)                                                                                               \
+    X(reserved3, 152, 8)                                                                                               \
+    X(reserved4, 160, 8)                                                                                               \
+    X(reserved5, 168, 8)                                                                                               \
+    X(reserved6, 176, 8)                                                                                               \
+    X(reserved7, 184, 8)
 
 #define PERHAPS_LAYER_FIELDS(X)                                                                                        \
     X(payload_offset, 0, 8)                                                                                            \
@@ -74,7 +83,7 @@ void perhaps__fixed_load(struct perhaps__fixed_fields *fields, const uint8_t *by
 void perhaps__layer_store(uint8_t *bytes, const struct perhaps__layer_fields *fields);
 void perhaps__layer_load(struct perhaps__layer_fields *fields, const uint8_t *bytes);
 
-// Chunks of a payload of this size.
+// Chunks of a payload of this size: those of a layer. Each layer begins a new chunk.
 uint64_t perhaps__chunks(uint64_t payload_size);
 
 // The bytes that a filter's header takes: everything before its payload.

@@ -11,6 +11,7 @@ static const struct perhaps__kind kinds[] = {
             .largest_fpr = 0.5,
             .size_of = perhaps__bloom_size,
             .fpr_for = perhaps__bloom_fpr_for,
+            .grows = true,
             .operations = &perhaps__layer_bloom,
         },
     [PERHAPS_KIND_BLOCKED] =
@@ -20,6 +21,7 @@ static const struct perhaps__kind kinds[] = {
             .largest_fpr = 0.25,
             .size_of = perhaps__blocked_size,
             .fpr_for = perhaps__blocked_fpr_for,
+            .grows = true,
             .operations = &perhaps__layer_blocked,
         },
 };
@@ -114,6 +116,10 @@ int perhaps__take_shape(const struct perhaps__kind *kind, const perhaps_options 
         return fail_shape(kind, "search", options->search, error);
     }
     *shape = kind->defaults;
+    bool grows = options->at_capacity == PERHAPS_AT_CAPACITY_GROW;
+    if (grows && in_set(kind->policies, PERHAPS_POLICY_UNIQUE)) {
+        shape->policy = PERHAPS_POLICY_UNIQUE; // many adds of few keys would grow a filter that keeps copies
+    }
     shape->policy = options->policy != 0 ? options->policy : shape->policy;
     shape->cell_bits = cell_bits != 0 ? cell_bits : shape->cell_bits;
     shape->slots = options->slots != 0 ? options->slots : shape->slots;

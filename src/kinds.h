@@ -17,6 +17,7 @@ struct perhaps__kind {
     uint32_t policies;  // set of 1 << enum perhaps_policy, 0 for no choice
     uint64_t cell_bits; // set of 1 << cell_bits that may be asked for
     uint32_t slots;     // set of 1 << slots
+    bool grows;         // by layers
     const struct perhaps__layer_operations *operations;
 };
 

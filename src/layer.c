@@ -17,17 +17,22 @@ void perhaps__layer_init(struct perhaps__layer *layer, const struct perhaps__lay
     };
 }
 
-struct perhaps__view perhaps__layer_view(const struct perhaps__layer *layer, uint64_t seed_key)
+void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload, uint64_t seed_key)
 {
-    struct perhaps__view view = {
-        .memory = layer->payload,
+    layer->payload = payload;
+    layer->view = (struct perhaps__view){
+        .memory = payload,
         .range = layer->range,
         .seed_key = seed_key,
         .positions = layer->shape.positions,
         .shape = layer->shape,
     };
-    layer->operations->view(layer, &view);
-    return view;
+    layer->operations->view(layer, &layer->view);
+}
+
+uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer)
+{
+    return layer->tally.keys < layer->capacity ? layer->capacity - layer->tally.keys : 0;
 }
 
 void perhaps__layer_clear(struct perhaps__layer *layer)

@@ -10,6 +10,7 @@
 struct perhaps__layer_operations;
 
 struct perhaps__layer {
+    struct perhaps__view view; // first: kernels are called with the address of a layer, or of the filter
     const struct perhaps__layer_operations *operations;
     uint64_t capacity; // n
     double fpr;        // its budget p
@@ -35,6 +36,8 @@ struct perhaps__layer_operations {
     void (*describe)(const struct perhaps__layer *layer, perhaps_statistics *statistics);
     // Mixes into a digest where a placed hash goes; part of the probe fingerprint.
     uint64_t (*probe)(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed);
+    // How many adds that change something are still within the capacity.
+    uint64_t (*room)(const struct perhaps__layer *layer);
     // Whether what a file records of a layer can be true of a payload that was counted: files are not believed.
     bool (*agrees)(const struct perhaps__tally *recorded, const struct perhaps__tally *counted);
     bool keeps_used; // tally.used is kept by adding and removing; otherwise counted when asked
@@ -49,9 +52,8 @@ extern const struct perhaps__layer_operations perhaps__layer_cuckoo;
 void perhaps__layer_init(struct perhaps__layer *layer, const struct perhaps__layer_operations *operations,
                          const struct perhaps__size *size);
 
-// The view through which the layer is asked and added to; the payload is attached, aligned to PERHAPS_LINE: zeroed, or
-// that of a filter that is loaded.
-struct perhaps__view perhaps__layer_view(const struct perhaps__layer *layer, uint64_t seed_key);
+// Gives the layer its payload, aligned to PERHAPS_LINE: zeroed, or that of a filter that is loaded. Fills in the view.
+void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload, uint64_t seed_key);
 
 void perhaps__layer_clear(struct perhaps__layer *layer);
 
@@ -61,6 +63,9 @@ int perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__laye
 
 // Bits that are set, counters above zero, slots taken, as the payload has them. O(m).
 uint64_t perhaps__layer_used(const struct perhaps__layer *layer);
+
+// Capacity less keys added.
+uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer);
 
 // For kinds that only ever set bits: every key changed something, without one there is nothing, and nothing is removed.
 bool perhaps__layer_agrees_without_removal(const struct perhaps__tally *recorded, const struct perhaps__tally *counted);

@@ -74,5 +74,6 @@ const struct perhaps__layer_operations perhaps__layer_blocked = {
     .merge = merge,
     .describe = describe,
     .probe = probe,
+    .room = perhaps__layer_room_by_adds,
     .agrees = perhaps__layer_agrees_without_removal,
 };

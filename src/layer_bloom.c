@@ -59,6 +59,18 @@ static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint6
     return digest;
 }
 
+// Adds that changed something, and the real fill: whichever says sooner that the layer is full. An estimate of the keys
+// from the fill scatters by sqrt(m (e^a - 1 - a)) / k with a = nk/m, about sqrt(n)/4 at capacity (Swamidass and Baldi
+// 2007), so that a filter that took just n keys reaches n + sqrt(n) once in 30,000 times.
+static uint64_t room(const struct perhaps__layer *layer)
+{
+    double keys = (double)layer->capacity;
+    double positions = layer->shape.positions;
+    double fill = (double)layer->tally.used / (double)layer->bits;
+    bool is_full = perhaps__distinct_for(fill, (double)layer->bits, positions) > keys + sqrt(keys) + 1.0;
+    return is_full ? 0 : perhaps__layer_room_by_adds(layer);
+}
+
 const struct perhaps__layer_operations perhaps__layer_bloom = {
     .is_sound = is_sound,
     .view = view_bloom,
@@ -66,6 +78,7 @@ const struct perhaps__layer_operations perhaps__layer_bloom = {
     .merge = merge,
     .describe = describe,
     .probe = probe,
+    .room = room,
     .agrees = perhaps__layer_agrees_without_removal,
     .keeps_used = true,
 };

@@ -12,8 +12,8 @@ static int fail_mismatch(perhaps_error *error, const char *what, uint64_t into, 
 
 static int check_equal(const perhaps_filter *into, const perhaps_filter *from, perhaps_error *error)
 {
-    const struct perhaps__layer *a = &into->layer;
-    const struct perhaps__layer *b = &from->layer;
+    const struct perhaps__layer *a = into->layers[0];
+    const struct perhaps__layer *b = from->layers[0];
     const struct {
         const char *what;
         uint64_t into;
@@ -47,16 +47,20 @@ int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_erro
     if (perhaps__filter_is_read_only(into)) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_READ_ONLY}, NULL);
     }
+    if (into->growth.factor != 0 || from->growth.factor != 0) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
+                             "filters that grow cannot be merged; make one filter for all keys");
+    }
     if (into == from && into->view.count_many != NULL) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT},
                              "a filter that counts cannot be merged into itself: that would double its counts");
     }
     int status = into != from ? check_equal(into, from, error) : PERHAPS_OK;
-    if (status < 0 || into == from || from->layer.tally.keys == 0) {
+    if (status < 0 || into == from || from->layers[0]->tally.keys == 0) {
         return status; // merging nothing leaves the count exact
     }
-    bool exact = from->adds_exact && into->layer.tally.keys == 0;
-    status = perhaps__layer_merge(&into->layer, &from->layer, &into->allocator);
+    bool exact = from->adds_exact && into->layers[0]->tally.keys == 0;
+    status = perhaps__layer_merge(into->layers[0], from->layers[0], &into->allocator);
     if (status < 0) {
         return perhaps__fail(error, (struct perhaps__failure){.code = status}, NULL);
     }

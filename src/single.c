@@ -2,6 +2,7 @@
 // The verbs for one key, and for hashes on the filter as it is.
 #include "filter.h"
 #include "hash.h"
+#include "layers.h"
 
 int perhaps__filter_may_change(const perhaps_filter *filter)
 {
@@ -13,17 +14,29 @@ int perhaps__filter_may_remove(const perhaps_filter *filter)
     return filter->view.remove_many == NULL ? PERHAPS_E_UNSUPPORTED : perhaps__filter_may_change(filter);
 }
 
+// Whether adds go straight to the only layer, whatever it holds.
+static bool is_simple(const perhaps_filter *filter)
+{
+    return filter->at_capacity == PERHAPS_AT_CAPACITY_GO_ON;
+}
+
 size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     const size_t few = 16;
+    if (!is_simple(filter)) {
+        return perhaps__layers_add(filter, hashes, count, out, refusal);
+    }
+    struct perhaps__layer *layer = filter->layers[0];
     perhaps__add_many_function *add = count < few ? filter->view.add_few : filter->view.add_many;
-    return add(&filter->view, hashes, count, out, &filter->layer.tally, refusal);
+    return add(&filter->view, hashes, count, out, &layer->tally, refusal);
 }
 
 size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
-    (void)refusal;
-    filter->view.remove_many(&filter->view, hashes, count, out, &filter->layer.tally);
+    if (filter->layer_count > 1) {
+        return perhaps__layers_remove(filter, hashes, count, out, refusal);
+    }
+    filter->view.remove_many(&filter->view, hashes, count, out, &filter->layers[0]->tally);
     return count;
 }
 
@@ -75,9 +88,8 @@ int perhaps_add_hash(perhaps_filter *filter, uint64_t hash)
     if (PERHAPS_UNLIKELY(status < 0)) {
         return status;
     }
-    uint64_t before = filter->layer.tally.keys;
-    size_t added = filter->view.add_few(&filter->view, &hash, 1, NULL, &filter->layer.tally, &status);
-    return added == 1 ? filter->layer.tally.keys != before : status;
+    uint8_t is_new = 0;
+    return perhaps__filter_add(filter, &hash, 1, &is_new, &status) == 1 ? is_new : status;
 }
 
 int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash)
@@ -115,9 +127,8 @@ int perhaps_remove_hash(perhaps_filter *filter, uint64_t hash)
     if (PERHAPS_UNLIKELY(status < 0)) {
         return status;
     }
-    uint64_t before = filter->layer.tally.removals;
-    (void)perhaps__filter_remove(filter, &hash, 1, NULL, &status);
-    return filter->layer.tally.removals != before;
+    uint8_t removed = 0;
+    return perhaps__filter_remove(filter, &hash, 1, &removed, &status) == 1 ? removed : status;
 }
 
 /* ---------------------------------------------------------------- by key */

@@ -60,6 +60,19 @@ perhaps__fpr_function perhaps__counting_fpr_for;
 perhaps__size_function perhaps__cuckoo_size;
 perhaps__fpr_function perhaps__cuckoo_fpr_for;
 
+// How a filter grows; see "Growth" in the header.
+struct perhaps__growth {
+    uint64_t capacity;     // of the first layer
+    double fpr;            // of all layers together
+    double smallest_fpr;   // that the kind can promise
+    uint32_t factor;       // from layer to layer; 0: does not grow
+    uint64_t max_capacity; // of all layers together; 0: not known
+};
+
+// Capacity and error budget of a layer, counted from 0. False when the filter cannot have it: beyond max_capacity or
+// PERHAPS_LAYERS_MAX, a capacity beyond 64 bits, or a budget smaller than the kind can keep.
+bool perhaps__growth_layer(const struct perhaps__growth *growth, uint32_t index, uint64_t *capacity, double *fpr);
+
 // The largest n for which at most `bits` bits can promise p, for a kind that is sized by `size_of`.
 bool perhaps__capacity_for(perhaps__size_function *size_of, const struct perhaps__shape *asked, uint64_t bits,
                            double fpr, struct perhaps__size *size);

@@ -35,50 +35,22 @@ def demand(condition, what):
         raise ValueError(what)
 
 
-class Filter:
-    def __init__(self, data):
-        demand(data[:8] == b"\xb6perhaps", "magic")
-        (self.version, fixed_size, header_size, payload_size, section_size, sections, chunk_shift, chunks, self.kind,
-         self.source, self.seed, self.capacity, self.fpr, self.flags, self.probe, layers) = struct.unpack(
-             "<IIQQQIIQIIQQdQQI", data[8:108])
-        demand(self.version == 0 and fixed_size == 128 and layers == 1 and chunk_shift == 20, "fixed part")
-        demand(not any(data[108:128]), "reserved")
-        demand(header_size % 64 == 0 and header_size + payload_size == len(data), "sizes")
-        header = data[:header_size]
-        demand(checksum(header[:-8]) == struct.unpack("<Q", header[-8:])[0], "header checksum")
-        self.payload = data[header_size:]
-        self.read_sections(header[128:128 + section_size], sections)
-        table = header[128 + section_size:-8]
-        demand(chunks == -(-payload_size // 2**20), "chunks")
-        for i in range(chunks):
-            demand(checksum(self.payload[i << 20:(i + 1) << 20]) == struct.unpack_from("<Q", table, 8 * i)[0],
-                   f"chunk {i}")
-        demand(not any(table[8 * chunks:]) and len(table) - 8 * chunks < 64, "padding")
-        demand(sum(byte.bit_count() for byte in self.payload) == self.set_bits, "set bits")
-        demand(self.fingerprint() == self.probe, "probe fingerprint")
+class Layer:
+    """A record of the layer section, and the payload that belongs to it."""
 
-    def read_sections(self, data, count):
-        self.metadata = b""
-        at = 0
-        for _ in range(count):
-            kind, flags, size = struct.unpack_from("<IIQ", data, at)
-            body = data[at + 16:at + 16 + size]
-            at += 16 + (size + 7) // 8 * 8
-            if kind == 1:
-                (offset, payload_size, _, _, self.adds, self.bits, self.set_bits, self.positions,
-                 self.layout, self.range, self.copies, self.removals, self.cell_bits, self.slots, self.policy,
-                 self.search, reserved) = struct.unpack("<QQQdQQQIIQQQIIIIQ", body)
-                demand(offset == 0 and payload_size == len(self.payload) == self.bits // 8 and flags == 1 and reserved == 0, "layer")
-                demand(self.layout in LAYOUTS if self.kind == 2 else self.layout == 0, "layout")
-            elif kind == 2:
-                self.metadata = body
-        demand(at == len(data), "section size")
+    def __init__(self, record, kind, payload, place):
+        (self.offset, self.size, self.capacity, self.fpr, self.adds, self.bits, self.used, self.positions, self.layout,
+         self.range, self.copies, self.removals, self.cell_bits, self.slots, self.policy, self.search,
+         reserved) = struct.unpack("<QQQdQQQIIQQQIIIIQ", record)
+        demand(self.size == self.bits // 8 and reserved == 0, "layer")
+        self.kind = kind
+        self.payload = payload[self.offset:self.offset + self.size]
+        self.place = place
+        demand(self.layout in LAYOUTS if kind == 2 else self.layout == 0, "layout")
+        demand(self.count_used() == self.used, "used")
 
-    def hash(self, key):
-        return key if self.source == 2 else xxhash.xxh3_64_intdigest(key, self.seed)
-
-    def place(self, key_hash):
-        return mix(key_hash ^ mix((self.seed + 0x9E3779B97F4A7C15) & MASK))
+    def count_used(self):
+        return sum(byte.bit_count() for byte in self.payload)
 
     def block(self, key_hash):
         """The number of a key's block, and its bits there as one number."""
@@ -96,29 +68,85 @@ class Filter:
         at = self.place(key_hash)
         step = ((at << 32 | at >> 32) & MASK) | 1
         for _ in range(self.positions):
-            yield (((at ^ (at >> 32)) * 0xD6E8FEB86659FD93 & MASK) * self.bits) >> 64
+            yield (((at ^ (at >> 32)) * 0xD6E8FEB86659FD93 & MASK) * self.range) >> 64
             at = (at + step) & MASK
 
-    def might_contain(self, key):
+    def might_contain(self, key_hash):
         if self.kind == 2:
-            number, mask = self.block(self.hash(key))
+            number, mask = self.block(key_hash)
             size = LAYOUTS[self.layout][0]
             return mask & ~int.from_bytes(self.payload[number * size:(number + 1) * size], "little") == 0
-        return all(self.payload[bit // 8] >> bit % 8 & 1 for bit in self.walk(self.hash(key)))
+        return all(self.payload[bit // 8] >> bit % 8 & 1 for bit in self.walk(key_hash))
+
+    def positions_of(self, key_hash):
+        """What the probe fingerprint mixes for a key."""
+        if self.kind == 2:
+            block, mask = self.block(key_hash)
+            return [block] + [mask >> 64 * i & MASK for i in range(8)]
+        return self.walk(key_hash)
+
+
+class Filter:
+    def __init__(self, data):
+        demand(data[:8] == b"\xb6perhaps", "magic")
+        (self.version, fixed_size, header_size, payload_size, section_size, sections, chunk_shift, chunks, self.kind,
+         self.source, self.seed, self.capacity, self.fpr, self.flags, self.probe, layers) = struct.unpack(
+             "<IIQQQIIQIIQQdQQI", data[8:108])
+        (self.growth, self.max_capacity, self.max_bytes, self.ambiguous, self.at_capacity) = struct.unpack(
+            "<IQQQI", data[108:140])
+        demand(self.version == 0 and fixed_size == 192 and 1 <= layers <= 32 and chunk_shift == 20, "fixed part")
+        demand(not any(data[140:192]), "reserved")
+        demand(header_size % 64 == 0 and header_size + payload_size == len(data), "sizes")
+        header = data[:header_size]
+        demand(checksum(header[:-8]) == struct.unpack("<Q", header[-8:])[0], "header checksum")
+        self.read_sections(header[192:192 + section_size], sections, data[header_size:])
+        demand(len(self.layers) == layers, "number of layers")
+        self.check_chunks(header[192 + section_size:-8], chunks)
+        demand(self.fingerprint() == self.probe, "probe fingerprint")
+
+    def read_sections(self, data, count, payload):
+        self.metadata = b""
+        at = 0
+        for _ in range(count):
+            kind, flags, size = struct.unpack_from("<IIQ", data, at)
+            body = data[at + 16:at + 16 + size]
+            at += 16 + (size + 7) // 8 * 8
+            if kind == 1:
+                demand(flags == 1 and size % 112 == 0, "layer section")
+                self.layers = [Layer(body[i:i + 112], self.kind, payload, self.place) for i in range(0, size, 112)]
+            elif kind == 2:
+                self.metadata = body
+        demand(at == len(data), "section size")
+        end = 0
+        for layer in self.layers:
+            demand(layer.offset == end, "payload offset")
+            end += layer.size
+        demand(end == len(payload), "payload size")
+
+    def check_chunks(self, table, chunks):
+        parts = [layer.payload[i:i + 2**20] for layer in self.layers for i in range(0, layer.size, 2**20)]
+        demand(chunks == len(parts), "chunks")
+        for i, part in enumerate(parts):
+            demand(checksum(part) == struct.unpack_from("<Q", table, 8 * i)[0], f"chunk {i}")
+        demand(not any(table[8 * chunks:]) and len(table) - 8 * chunks < 64, "padding")
+
+    def hash(self, key):
+        return key if self.source == 2 else xxhash.xxh3_64_intdigest(key, self.seed)
+
+    def place(self, key_hash):
+        return mix(key_hash ^ mix((self.seed + 0x9E3779B97F4A7C15) & MASK))
+
+    def might_contain(self, key):
+        return any(layer.might_contain(self.hash(key)) for layer in self.layers)
 
     def fingerprint(self):
         sequence = bytes(i % 251 for i in range(600))
         digest = 0
         for number, length in enumerate(PROBE_LENGTHS):
             key_hash = number if self.source == 2 else self.hash(sequence[:length])
-            if self.kind == 2:
-                block, mask = self.block(key_hash)
-                digest = mix(digest ^ block)
-                for i in range(8):
-                    digest = mix(digest ^ (mask >> 64 * i & MASK))
-                continue
-            for position in self.walk(key_hash):
-                digest = mix(digest ^ position)
+            for layer in self.layers:
+                for position in layer.positions_of(key_hash):
+                    digest = mix(digest ^ position)
         return digest
 
 
@@ -141,8 +169,11 @@ def main():
         return
     for name in sys.argv[1:]:
         read = Filter(pathlib.Path(name).read_bytes())
-        print(f"{name}: n {read.capacity} p {read.fpr} m {read.bits} k {read.positions} layout {read.layout} set {read.set_bits} "
-              f"adds {read.adds} seed {read.seed} probe {read.probe:#x} metadata {len(read.metadata)}")
+        print(f"{name}: n {read.capacity} p {read.fpr} seed {read.seed} probe {read.probe:#x} "
+              f"metadata {len(read.metadata)}")
+        for layer in read.layers:
+            print(f"  layer: n {layer.capacity} p {layer.fpr} bits {layer.bits} range {layer.range} k {layer.positions} "
+                  f"layout {layer.layout} used {layer.used} adds {layer.adds}")
 
 
 if __name__ == "__main__":

@@ -27,8 +27,13 @@ enum {
     FORMAT_FLAGS = 88,
     FORMAT_PROBE = 96,
     FORMAT_LAYERS = 104,
-    FORMAT_RESERVED = 108,
-    FORMAT_FIRST_SECTION = 128,
+    FORMAT_GROWTH = 108,
+    FORMAT_MAX_CAPACITY = 112,
+    FORMAT_MAX_BYTES = 120,
+    FORMAT_AMBIGUOUS = 128,
+    FORMAT_AT_CAPACITY = 136,
+    FORMAT_RESERVED = 140,
+    FORMAT_FIRST_SECTION = 192,
 };
 
 // Offsets from the beginning of a section, and of the data of the layer section, the first one.
@@ -56,7 +61,7 @@ enum {
     FORMAT_LAYER_SEARCH = FORMAT_LAYER + 100,
     FORMAT_LAYER_RESERVED = FORMAT_LAYER + 104,
     FORMAT_LAYER_END = FORMAT_LAYER + 112,
-    FORMAT_SECOND_SECTION = FORMAT_LAYER_END,
+    FORMAT_SECOND_SECTION = FORMAT_LAYER_END, // in a filter of one layer
 };
 
 uint64_t format_get(const uint8_t *bytes, size_t offset, unsigned width);

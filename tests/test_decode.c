@@ -214,9 +214,10 @@ static void test_sizes_in_the_header(void **state)
         DAMAGED(FORMAT_HEADER_SIZE, 8, 128, "header's size"),
         DAMAGED(FORMAT_HEADER_SIZE, 8, 257, "header's size"),
         DAMAGED(FORMAT_HEADER_SIZE, 8, 319, "header's size"),
-        DAMAGED(FORMAT_HEADER_SIZE, 8, 192, "bytes follow"),
+        DAMAGED(FORMAT_HEADER_SIZE, 8, 192, "header's size"),
         DAMAGED(FORMAT_HEADER_SIZE, 8, 256, "bytes follow"),
-        DAMAGED(FORMAT_HEADER_SIZE, 8, 384, "cut"),
+        DAMAGED(FORMAT_HEADER_SIZE, 8, 320, "bytes follow"),
+        DAMAGED(FORMAT_HEADER_SIZE, 8, 448, "cut"),
         DAMAGED(FORMAT_HEADER_SIZE, 8, UINT64_C(1) << 40, "cut"),
         DAMAGED(FORMAT_HEADER_SIZE, 8, UINT64_MAX - 63, "cut"),
         DAMAGED(FORMAT_HEADER_SIZE, 8, UINT64_MAX, "header's size"),
@@ -273,11 +274,18 @@ static void test_fields_of_the_fixed_part(void **state)
         DAMAGED(FORMAT_FLAGS, 8, 2, "flags"),
         DAMAGED(FORMAT_FLAGS, 8, UINT64_C(1) << 63, "flags"),
         DAMAGED(FORMAT_LAYERS, 4, 0, "number of layers"),
-        DAMAGED(FORMAT_LAYERS, 4, 2, "number of layers"),
+        DAMAGED(FORMAT_LAYERS, 4, 2, "growth"),
+        DAMAGED(FORMAT_LAYERS, 4, 33, "number of layers"),
         DAMAGED(FORMAT_LAYERS, 4, UINT32_MAX, "number of layers"),
         DAMAGED(FORMAT_RESERVED, 4, 1, "reserved"),
         DAMAGED(FORMAT_RESERVED + 4, 8, 1, "reserved"),
-        DAMAGED(FORMAT_RESERVED + 12, 8, UINT64_C(1) << 63, "reserved"),
+        DAMAGED(FORMAT_FIRST_SECTION - 8, 8, UINT64_C(1) << 63, "reserved"),
+        DAMAGED(FORMAT_GROWTH, 4, 2, "growth"),
+        DAMAGED(FORMAT_MAX_CAPACITY, 8, 1, "growth"),
+        DAMAGED(FORMAT_MAX_BYTES, 8, 1, "growth"),
+        DAMAGED(FORMAT_AMBIGUOUS, 8, 1, "growth"),
+        DAMAGED(FORMAT_AT_CAPACITY, 4, 2, "growth"),
+        DAMAGED(FORMAT_AT_CAPACITY, 4, 3, "choice at capacity"),
         {FORMAT_VERSION, 4, 1, PERHAPS_E_VERSION, "version 1;"},
         {FORMAT_VERSION, 4, UINT32_MAX, PERHAPS_E_VERSION, "version 4294967295"},
         {FORMAT_PROBE, 8, 0, PERHAPS_E_PROBE, "hashes or places"},
@@ -427,8 +435,8 @@ static void test_padding_of_the_header(void **state)
 {
     perhaps_filter *filter = support_filter(10, 0.01, 3);
     struct support_bytes bytes = support_encode(filter);
-    assert_int_equal(format_get(bytes.data, FORMAT_HEADER_SIZE, 8), 320);
-    for (size_t i = FORMAT_SECOND_SECTION + 8; i < 312; i++) {
+    assert_int_equal(format_get(bytes.data, FORMAT_HEADER_SIZE, 8), 384);
+    for (size_t i = FORMAT_SECOND_SECTION + 8; i < 376; i++) {
         struct mutation mutation = DAMAGED(i, 1, 1, "section size");
         assert_mutation(bytes, &mutation);
     }

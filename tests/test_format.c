@@ -39,8 +39,8 @@ static void test_fixed_part(void **state)
     struct support_bytes bytes = support_encode(filter);
     assert_memory_equal(bytes.data, "\xb6perhaps", 8);
     assert_field(bytes, FORMAT_VERSION, 4, 0);
-    assert_field(bytes, FORMAT_FIXED_SIZE, 4, 128);
-    assert_field(bytes, FORMAT_HEADER_SIZE, 8, 320); // 128 + (16 + 112) + (16 + 8) + 8 + 8, up to a multiple of 64
+    assert_field(bytes, FORMAT_FIXED_SIZE, 4, 192);
+    assert_field(bytes, FORMAT_HEADER_SIZE, 8, 384); // 192 + (16 + 112) + (16 + 8) + 8 + 8, up to a multiple of 64
     assert_field(bytes, FORMAT_PAYLOAD_SIZE, 8, s.bytes);
     assert_field(bytes, FORMAT_SECTION_SIZE, 8, 152);
     assert_field(bytes, FORMAT_SECTIONS, 4, 2);
@@ -53,10 +53,10 @@ static void test_fixed_part(void **state)
     assert_field(bytes, FORMAT_FPR, 8, bits_of(0.01));
     assert_field(bytes, FORMAT_FLAGS, 8, 0);
     assert_field(bytes, FORMAT_LAYERS, 4, 1);
-    for (size_t i = FORMAT_RESERVED; i < FORMAT_FIRST_SECTION; i++) {
+    for (size_t i = FORMAT_GROWTH; i < FORMAT_FIRST_SECTION; i++) {
         assert_int_equal(bytes.data[i], 0);
     }
-    assert_int_equal(bytes.size, 320 + s.bytes);
+    assert_int_equal(bytes.size, 384 + s.bytes);
     free(bytes.data);
     perhaps_free(filter);
 }
@@ -86,11 +86,11 @@ static void test_sections(void **state)
     assert_field(bytes, FORMAT_SECOND_SECTION + FORMAT_SECTION_FLAGS, 4, 0);
     assert_field(bytes, FORMAT_SECOND_SECTION + FORMAT_SECTION_DATA_SIZE, 8, 3);
     assert_memory_equal(bytes.data + FORMAT_SECOND_SECTION + FORMAT_SECTION_DATA, "abc\0\0\0\0\0", 8);
-    assert_field(bytes, 280, 8, perhaps__checksum(bytes.data + 320, (size_t)s.bytes));
-    for (size_t i = 288; i < 312; i++) {
+    assert_field(bytes, 344, 8, perhaps__checksum(bytes.data + 384, (size_t)s.bytes));
+    for (size_t i = 352; i < 376; i++) {
         assert_int_equal(bytes.data[i], 0);
     }
-    assert_field(bytes, 312, 8, perhaps__checksum(bytes.data, 312));
+    assert_field(bytes, 376, 8, perhaps__checksum(bytes.data, 376));
     free(bytes.data);
     perhaps_free(filter);
 }

@@ -29,20 +29,20 @@ static void test_memory_runs_out_in_decode(void **state)
         assert_true(support_memory_is_clean(&memory));
     }
     assert_int_equal(result, PERHAPS_OK);
-    assert_int_equal(fail_at, 5); // header, filter, metadata, payload; then none is left to fail
+    assert_int_equal(fail_at, 6); // header, filter, layer, metadata, payload; then none is left to fail
     free(bytes.data);
 }
 
 static void test_memory_runs_out_in_create(void **state)
 {
-    for (uint64_t fail_at = 1; fail_at <= 3; fail_at++) {
+    for (uint64_t fail_at = 1; fail_at <= 4; fail_at++) { // filter, payload, layer
         struct support_memory memory = {.fail_at = fail_at};
         perhaps_allocator allocator = support_memory_allocator(&memory);
         const perhaps_options options = SUPPORT_OPTIONS(.capacity = 1000, .fpr = 0.01, .allocator = &allocator);
         perhaps_filter *filter = NULL;
         perhaps_error error = SUPPORT_ERROR;
         int result = perhaps_create(&options, &filter, &error);
-        if (fail_at <= 2) {
+        if (fail_at <= 3) {
             support_assert_failed(result, PERHAPS_E_MEMORY, &error);
             assert_null(filter);
         } else {

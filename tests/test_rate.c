@@ -58,7 +58,7 @@ static double bloom_variance(const perhaps_statistics *s, double keys)
 // of its own block clear with probability q, and both of a pair with q2 (one lane) or q^2 (two lanes).
 static double blocked_variance(const perhaps_filter *filter, const perhaps_statistics *s, double keys)
 {
-    const struct perhaps__block_shape *shape = perhaps__block_shape(filter->layer.shape.layout);
+    const struct perhaps__block_shape *shape = perhaps__block_shape(filter->layers[0]->shape.layout);
     double bits = (double)s->bits;
     double block_bits = 8.0 * shape->bytes;
     double blocks = bits / block_bits;
@@ -115,13 +115,13 @@ static double bloom_scatter(const perhaps_statistics *s, double keys)
 // In a blocked filter it is a mean over blocks, and scatters as they do.
 static double blocked_scatter(const perhaps_filter *filter)
 {
-    const struct perhaps__block_shape *shape = perhaps__block_shape(filter->layer.shape.layout);
-    uint64_t blocks = filter->layer.payload_size / shape->bytes;
+    const struct perhaps__block_shape *shape = perhaps__block_shape(filter->layers[0]->shape.layout);
+    uint64_t blocks = filter->layers[0]->payload_size / shape->bytes;
     double sum = 0.0;
     double squares = 0.0;
     for (uint64_t i = 0; i < blocks; i++) {
-        uint8_t *block = filter->layer.payload + i * shape->bytes;
-        struct perhaps__blocked one = {.bytes = block, .count = 1, .layout = filter->layer.shape.layout};
+        uint8_t *block = filter->layers[0]->payload + i * shape->bytes;
+        struct perhaps__blocked one = {.bytes = block, .count = 1, .layout = filter->layers[0]->shape.layout};
         double rate = perhaps__blocked_fill(&one).fpr;
         sum += rate;
         squares += rate * rate;

@@ -88,7 +88,8 @@ extern "C" {
     X(PERHAPS_E_PROBE, -12, "this build hashes or places keys differently from the one that wrote the filter")         \
     X(PERHAPS_E_IO, -13, "a file could not be read or written")                                                        \
     X(PERHAPS_E_FULL, -14, "the filter is full: this key cannot be added")                                             \
-    X(PERHAPS_E_COPIES, -15, "the filter holds as many copies of this key, or of its look-alikes, as it can")
+    X(PERHAPS_E_COPIES, -15, "the filter holds as many copies of this key, or of its look-alikes, as it can")          \
+    X(PERHAPS_E_AMBIGUOUS, -16, "several layers match this key, so that it cannot be removed from the right one")
 
 #define PERHAPS_ERROR_ENUMERATOR(name, code, message) name = (code),
 enum perhaps_error_code { PERHAPS_OK = 0, PERHAPS_ERROR_TABLE(PERHAPS_ERROR_ENUMERATOR) };
@@ -166,6 +167,25 @@ enum perhaps_hash_source {
     PERHAPS_HASH_CALLER = 2   /* the caller hashes: only the _hash calls work, the others are refused */
 };
 
+/* What happens to an add of a new key when the filter holds as many as it was made for. */
+enum perhaps_at_capacity {
+    PERHAPS_AT_CAPACITY_GO_ON = 0, /* taken, as long as it can be: the FPR rises above p. Cuckoo filters then fill up */
+    PERHAPS_AT_CAPACITY_REFUSE = 1, /* PERHAPS_E_FULL */
+    PERHAPS_AT_CAPACITY_GROW = 2    /* taken by a new, larger layer; see "Growth" below */
+};
+
+/* Growth. A growing filter is a list of layers, each a filter of its own, the next one `growth` times as large as the
+ * one before. A key is in the filter when it is in any layer, so the error rates add up: layer i (from 0) gets the
+ * budget p * (1/((i+1)(i+2)) + 1/PERHAPS_LAYERS_MAX) / 2, and these sum to less than p. Where
+ * max_capacity says how far that will be, the budgets are planned for exactly that, each layer's in proportion to its
+ * capacity (strict for the small layers, where it costs little): memory is then close to that of a filter sized right
+ * from the start. Look-ups begin with the newest layer. There is no merging, and counting filters do not grow.
+ *
+ * A layer is full when as many adds as its capacity changed it, or, for bloom, when its bits say so. What the filter
+ * cannot grow beyond is PERHAPS_E_LIMIT, and nothing is lost: max_capacity, max_bytes, PERHAPS_LAYERS_MAX layers, or the
+ * smallest p of the kind. */
+#define PERHAPS_LAYERS_MAX 32
+
 /* What to create. Exactly two of capacity, fpr and bytes are given (not zero); the third follows from them.
  *
  * Sizing (Bloom 1970): m = -n ln p / (ln 2)^2 bits and k = (m/n) ln 2 positions are the ideal; the library
@@ -191,7 +211,11 @@ typedef struct perhaps_options {
                                            asked; fewer than p needs are refused */
     uint32_t search;                    /* cuckoo: buckets that an add looks at for a relocation path before it says
                                            PERHAPS_E_FULL, 2 to PERHAPS_SEARCH_MAX; 0: PERHAPS_SEARCH_DEFAULT */
+    uint32_t at_capacity;               /* enum perhaps_at_capacity */
+    uint32_t growth;                    /* growing: 2 (0: that), 4 or 8 */
     uint32_t reserved;                  /* 0 */
+    uint64_t max_capacity;              /* growing: distinct keys to plan for and to stop at; 0: unknown */
+    uint64_t max_bytes;                 /* growing: most memory for all layers; 0: what the machine has */
 } perhaps_options;
 
 #define PERHAPS_SEARCH_DEFAULT 512
@@ -220,7 +244,8 @@ typedef struct perhaps_sizing {
  * hash_source, seed and allocator are checked but do not matter.
  *
  * From n and p: the smallest filter (of the layout that p gets). From n and bytes: the smallest p whose filter fits into bytes; from p and
- * bytes: the largest n. What comes out, put in again, gives the same filter.
+ * bytes: the largest n. What comes out, put in again, gives the same filter. For a growing filter (from n and p
+ * only) it is the size of its first layer.
  *
  * Returns 0 or PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION (not exactly two given, p not a number or outside the
  * kind's range), PERHAPS_E_LIMIT (no filter of that kind can do it; the text says what could). Time: at most
@@ -264,10 +289,11 @@ PERHAPS_API int perhaps_clear(perhaps_filter *filter);
  *       it is present from now on. Filters that count have counted it, the others are unchanged.
  *   <0  PERHAPS_E_ARGUMENT (no filter, or no key but a length), PERHAPS_E_UNSUPPORTED (a CALLER filter),
  *       PERHAPS_E_READ_ONLY. Cuckoo filters also PERHAPS_E_FULL (no free slot within `search` buckets) and
- *       PERHAPS_E_COPIES (both buckets hold nothing but this fingerprint: 2 * slots copies). Nothing changed.
+ *       PERHAPS_E_COPIES (both buckets hold nothing but this fingerprint: 2 * slots copies); filters that refuse at
+ *       capacity PERHAPS_E_FULL; filters that grow PERHAPS_E_LIMIT and PERHAPS_E_MEMORY. Nothing changed.
  *
- * Beyond its capacity a filter goes on taking keys as long as it can: none is lost, but the FPR rises above the one
- * asked for (perhaps_stats() says how far). A cuckoo filter holds as many distinct keys as its capacity says (one
+ * Beyond its capacity a filter that neither refuses nor grows goes on taking keys as long as it can: none is lost, but
+ * the FPR rises above the one asked for (perhaps_stats() says how far). A cuckoo filter holds as many distinct keys as its capacity says (one
  * slot a bucket: without that guarantee), and usually a few more, before it is full.
  * Time: one hash of the key and k memory accesses (blocked: one; cuckoo: two, and on the way to being full a search
  * that looks at no more than `search` buckets). */
@@ -312,7 +338,9 @@ PERHAPS_API uint64_t perhaps_count_at_most(const perhaps_filter *filter, const v
  *       that reached their maximum and stay there (perhaps_statistics.saturated).
  *   0   Proof: the key was surely absent. Nothing changed.
  *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_READ_ONLY, PERHAPS_E_UNSUPPORTED (a kind or policy without remove, or a CALLER
- *       filter). Nothing changed.
+ *       filter). Nothing changed. PERHAPS_E_AMBIGUOUS: in a filter that has grown several layers match the key. All
+ *       but one of them mistake it for another, and it cannot be told which; it is kept, and counted in
+ *       perhaps_statistics.ambiguous.
  *
  * ONLY REMOVE WHAT WAS ADDED. A key that was never added, but that the filter takes for present (probability fpr_now),
  * is removed like any other, and a key that shares its counters or its fingerprint then becomes a false negative. The
@@ -362,8 +390,9 @@ static inline int perhaps_ask_hash(const perhaps_filter *filter, uint64_t hash)
  * count = 0 is allowed, and the arrays may then be NULL.
  *
  * Returns 0 when all were done, or PERHAPS_E_ARGUMENT (a NULL array, offsets that run backwards, a NULL key
- * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, as in the single calls; adding also PERHAPS_E_FULL and
- * PERHAPS_E_COPIES, which concern key *done: go on behind it to add the others. */
+ * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, as in the single calls; adding also PERHAPS_E_FULL,
+ * PERHAPS_E_COPIES and PERHAPS_E_LIMIT, removing PERHAPS_E_AMBIGUOUS, which concern key *done: go on behind it to
+ * handle the others. */
 PERHAPS_API int perhaps_add_many(perhaps_filter *filter, const void *data, const uint64_t *offsets, size_t count,
                                  uint8_t *out, size_t *done);
 PERHAPS_API int perhaps_add_many_pointers(perhaps_filter *filter, const void *const *keys, const size_t *lengths,
@@ -438,7 +467,7 @@ typedef struct perhaps_statistics {
     uint64_t capacity;        /* n: distinct keys for which fpr_target is promised */
     uint64_t adds;            /* adds that returned 1: every one surely a new key at that time */
     int adds_exact;           /* 1; 0 after a merge: adds then counts keys common to both sides twice */
-    uint32_t layers;          /* 1 unless the filter has grown */
+    uint32_t layers;          /* 1 unless the filter has grown. What follows is summed over them, unless it says else */
     uint32_t positions;       /* k: bits looked at per key */
     uint32_t format_version;  /* of the file that it came from, or that it would be written in */
     uint64_t bits;            /* m; counting: m counters times their bits; cuckoo: as perhaps_sizing.bits */
@@ -455,6 +484,14 @@ typedef struct perhaps_statistics {
     uint64_t bytes;           /* memory or mapped file bytes that hold the payload */
     uint64_t encoded_bytes;   /* what perhaps_encode() would write, and perhaps_save() with it */
     double bits_per_key;      /* bits/n at capacity, whatever was added so far */
+
+    uint32_t at_capacity;  /* enum perhaps_at_capacity */
+    uint32_t growth;       /* factor from layer to layer; 0: does not grow */
+    uint64_t capacity_now; /* of all layers together; not less than capacity */
+    uint64_t max_capacity; /* as asked at creation */
+    uint64_t max_bytes;    /* as asked at creation */
+    double fpr_bound;      /* what the layers so far promise together, each at its capacity: at most fpr_target */
+    uint64_t ambiguous;    /* removals answered with PERHAPS_E_AMBIGUOUS: copies that stay until a rebuild */
 
     /* Kinds that count or remove; 0 in the others. */
     uint32_t policy;       /* enum perhaps_policy */
@@ -484,13 +521,19 @@ typedef struct perhaps_statistics {
                                       filter is then suspect, or many keys look alike */
 } perhaps_statistics;
 
-/* Fills *statistics. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_OPTION (the caller's structure is larger than
+/* Fills *statistics for the whole filter. Of several layers, sizes and counts are summed; fill is set_bits / bits (cuckoo:
+ * slots taken / slots), positions and fingerprint_bits are those of the newest layer, fpr_now is 1 - the product of
+ * (1 - fpr_now) over the layers. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_OPTION (the caller's structure is larger than
  * this release knows). O(layers) for bloom and cuckoo, whose set bits and slots are kept, not counted.
  * Counting filters' counters are counted here, in the way of the blocked ones. A blocked filter's are counted here: all
  * of them in filters of up to 2^18 blocks (at most 16 MiB), and in larger ones those of 2^18 evenly spaced blocks, which
  * estimates the whole with a standard deviation below 0.05 % for fill; for fpr_now 0.2 % at p = 0.01 and 0.001, 1.4 % at
  * 1e-6. */
 PERHAPS_API int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics);
+
+/* The same for one layer, counted from 0, the oldest: capacity and fpr_target are the layer's own. Also
+ * PERHAPS_E_ARGUMENT for a layer that there is not. */
+PERHAPS_API int perhaps_stats_of_layer(const perhaps_filter *filter, uint32_t layer, perhaps_statistics *statistics);
 
 /* The name of a kind ("bloom"), for messages and options; NULL for a number that is none. A constant. */
 PERHAPS_API const char *perhaps_kind_name(uint32_t kind);
