@@ -27,6 +27,7 @@ struct perhaps__blocked_kernel {
     perhaps__ask_many_function *ask_far;
     perhaps__add_many_function *add_near;
     perhaps__add_many_function *add_far;
+    perhaps__add_many_function *add_shared; // beside other threads, under the lock of the block
 };
 
 // The kernel for a layout on the running processor.

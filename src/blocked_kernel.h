@@ -25,6 +25,9 @@ struct flight {
 // How many keys are on their way. 64 to 512 measure alike.
 #define AHEAD 128
 
+// How many keys ahead a lock is asked for: it may be in the cache of another processor.
+#define LOCKS_AHEAD 16
+
 INLINE struct flight start(const struct perhaps__view *view, uint64_t hash, size_t block_bytes)
 {
     uint64_t placed = perhaps__place(hash, view->seed_key);
@@ -139,8 +142,63 @@ DEFINE_LAYOUT(32_8x32, 32)
 DEFINE_LAYOUT(64_8x64, 64)
 DEFINE_LAYOUT(64_8x64_two, 64)
 
+// Beside other threads. A key whose bits are all there costs no lock; the others are set under the lock of their block,
+// by vector operations: locked instructions word by word would take 5 ns each and not overlap.
+struct shared_flight {
+    struct flight key;
+    uint32_t *stripe;
+};
+
+INLINE struct shared_flight fetch_shared(const struct perhaps__view *view, const uint64_t *hash, size_t block_bytes)
+{
+    struct flight key = fetch(view, hash, block_bytes);
+    uint64_t number = (uint64_t)(key.block - (uint8_t *)view->memory) / block_bytes;
+    uint32_t *stripe = perhaps__stripe(&view->stripes, number);
+    return (struct shared_flight){.key = key, .stripe = stripe};
+}
+
+#define DEFINE_SHARED(layout, block_bytes)                                                                             \
+    INLINE bool insert_shared_##layout(struct shared_flight flight)                                                    \
+    {                                                                                                                  \
+        vector mask[VECTORS(block_bytes)];                                                                             \
+        make_mask_##layout(flight.key.placed, mask);                                                                   \
+        if (covers(flight.key.block, mask, VECTORS(block_bytes))) {                                                    \
+            return false;                                                                                              \
+        }                                                                                                              \
+        perhaps__stripe_lock(flight.stripe);                                                                           \
+        bool is_new = set_mask(flight.key.block, mask, VECTORS(block_bytes));                                          \
+        perhaps__stripe_unlock(flight.stripe);                                                                         \
+        return is_new;                                                                                                 \
+    }                                                                                                                  \
+    TARGET static size_t add_shared_##layout(const struct perhaps__view *shared, const uint64_t *hashes, size_t count, \
+                                             uint8_t *out, struct perhaps__tally *tally, int *refusal)                 \
+    {                                                                                                                  \
+        (void)refusal;                                                                                                 \
+        const struct perhaps__view view = *shared;                                                                     \
+        struct shared_flight flight[AHEAD];                                                                            \
+        for (size_t i = 0; i < AHEAD && i < count; i++) {                                                              \
+            flight[i] = fetch_shared(&view, hashes + i, block_bytes);                                                  \
+        }                                                                                                              \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            if (i + LOCKS_AHEAD < count) {                                                                             \
+                __builtin_prefetch(flight[(i + LOCKS_AHEAD) % AHEAD].stripe, 1);                                       \
+            }                                                                                                          \
+            note(insert_shared_##layout(flight[i % AHEAD]), i, out, tally);                                            \
+            if (i + AHEAD < count) {                                                                                   \
+                flight[i % AHEAD] = fetch_shared(&view, hashes + i + AHEAD, block_bytes);                              \
+            }                                                                                                          \
+        }                                                                                                              \
+        return count;                                                                                                  \
+    }
+
+DEFINE_SHARED(32_4x64, 32)
+DEFINE_SHARED(32_8x32, 32)
+DEFINE_SHARED(64_8x64, 64)
+DEFINE_SHARED(64_8x64_two, 64)
+
 #define TABLE_ROW(number, layout)                                                                                      \
-    [number] = {ask_##layout, ask_near_##layout, ask_far_##layout, add_near_##layout, add_far_##layout}
+    [number] = {ask_##layout,      ask_near_##layout, ask_far_##layout,                                                \
+                add_near_##layout, add_far_##layout,  add_shared_##layout}
 
 const struct perhaps__blocked_kernel TABLE[] = {
     TABLE_ROW(PERHAPS_BLOCK_32_4X64, 32_4x64),

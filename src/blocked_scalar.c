@@ -2,6 +2,7 @@
 // The blocked kernels for any processor, with 64-bit words for vectors. On big-endian machines the words of a mask are
 // swapped, so that the bytes of a block are the same everywhere.
 #include "blocked_mask.h"
+#include "words.h"
 
 #define TARGET
 #define TABLE perhaps__blocked_scalar
@@ -9,12 +10,12 @@ typedef uint64_t vector;
 
 static inline vector load(const uint8_t *at)
 {
-    return *(const uint64_t *)(const void *)at;
+    return perhaps__word((const uint64_t *)(const void *)at);
 }
 
 static inline void store(uint8_t *at, vector value)
 {
-    *(uint64_t *)(void *)at = value;
+    perhaps__set_word((uint64_t *)(void *)at, value);
 }
 
 static inline vector unite(vector a, vector b)

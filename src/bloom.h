@@ -16,4 +16,7 @@ perhaps__ask_many_function perhaps__bloom_ask_far;
 perhaps__add_many_function perhaps__bloom_add_near;
 perhaps__add_many_function perhaps__bloom_add_far;
 
+// Beside other threads.
+perhaps__add_many_function perhaps__bloom_add_shared;
+
 #endif

@@ -5,6 +5,7 @@
 #include "errors.h"
 #include "filter.h"
 #include "kinds.h"
+#include "shared.h"
 
 static int fail_option(perhaps_error *error, const char *option, const char *text)
 {
@@ -83,8 +84,8 @@ static int take_options(const perhaps_options *given, perhaps_options *options, 
     if (options->hash_source > PERHAPS_HASH_CALLER) {
         return fail_option(error, "hash_source", "there is no hash source with this number");
     }
-    if (options->reserved != 0) {
-        return fail_option(error, "reserved", "must be 0");
+    if ((options->flags & ~(uint32_t)(PERHAPS_SHARED | PERHAPS_CLAIM)) != 0) {
+        return fail_option(error, "flags", "a flag is set that this release does not know");
     }
     int status = take_growth(kind, options, error);
     return status < 0 ? status : perhaps__take_shape(kind, options, shape, error);
@@ -262,7 +263,8 @@ int perhaps_create(const perhaps_options *given, perhaps_filter **out, perhaps_e
     perhaps_allocator allocator;
     (void)perhaps__take_allocator(&allocator, options.allocator); // checked by take_options()
     perhaps_filter *filter = perhaps__filter_new(&allocator, &plan);
-    if (filter == NULL || perhaps__filter_push(filter, &size) == NULL) {
+    bool made = filter != NULL && (options.flags == 0 || perhaps__shared_begin(filter, options.flags, size.bits / 8));
+    if (!made || perhaps__filter_push(filter, &size) == NULL) {
         perhaps_free(filter);
         return fail_memory(error, size.bits / 8);
     }

@@ -4,11 +4,13 @@
 
 #include "hash.h"
 #include "kinds.h"
+#include "shared.h"
 
 // The state of one decoding.
 struct decoder {
     const struct perhaps__source *source;
     const perhaps_allocator *allocator;
+    uint32_t flags; // enum perhaps_load_flag
     perhaps_error *error;
     struct perhaps__fixed_fields fixed;
     struct perhaps__layer_fields layers[PERHAPS_LAYERS_MAX]; // the first fixed.layers of them
@@ -326,6 +328,16 @@ static int make_layers(const struct decoder *decoder)
     return PERHAPS_OK;
 }
 
+// Threads may share what is in memory of its own; a mapping is only read, and needs nothing for that.
+static bool share(const struct decoder *decoder)
+{
+    uint32_t flags = decoder->flags & (PERHAPS_OPEN_SHARED | PERHAPS_OPEN_CLAIM);
+    bool claim = (flags & PERHAPS_OPEN_CLAIM) != 0;
+    return flags == 0 || decoder->source->mapping != NULL ||
+           perhaps__shared_begin(decoder->filter, PERHAPS_SHARED | (claim ? PERHAPS_CLAIM : 0),
+                                 decoder->fixed.payload_size);
+}
+
 static int make_filter(struct decoder *decoder)
 {
     const struct perhaps__fixed_fields *fixed = &decoder->fixed;
@@ -345,6 +357,9 @@ static int make_filter(struct decoder *decoder)
         return fail_memory(decoder);
     }
     decoder->filter = filter;
+    if (!share(decoder)) {
+        return fail_memory(decoder);
+    }
     filter->ambiguous = fixed->ambiguous;
     filter->adds_exact = (fixed->flags & PERHAPS_FLAG_ADDS_SUMMED) == 0;
     int status = make_layers(decoder);
@@ -404,16 +419,16 @@ static int check_chunks(const struct decoder *decoder)
 // In a mapping the payload is only read: the filter is marked read-only.
 static int read_layer(const struct decoder *decoder, struct perhaps__layer *layer, uint64_t begin)
 {
-    uint64_t seed_key = decoder->filter->seed_key;
+    const struct perhaps__setting *setting = &decoder->filter->setting;
     if (decoder->source->mapping != NULL) {
-        perhaps__layer_attach(layer, (uint8_t *)(uintptr_t)decoder->source->mapping + begin, seed_key);
+        perhaps__layer_attach(layer, (uint8_t *)(uintptr_t)decoder->source->mapping + begin, setting);
         return PERHAPS_OK;
     }
     uint8_t *payload = perhaps__allocate(decoder->allocator, layer->payload_size);
     if (payload == NULL) {
         return fail_memory(decoder);
     }
-    perhaps__layer_attach(layer, payload, seed_key);
+    perhaps__layer_attach(layer, payload, setting);
     return read_at(decoder, begin, payload, (size_t)layer->payload_size);
 }
 
@@ -466,10 +481,11 @@ static int run_steps(struct decoder *decoder)
     return status < 0 ? status : check_counts(decoder);
 }
 
-int perhaps__decode(const struct perhaps__source *source, const perhaps_allocator *allocator, perhaps_filter **filter,
-                    perhaps_error *error)
+int perhaps__decode(const struct perhaps__source *source, const struct perhaps__loading *loading,
+                    perhaps_filter **filter, perhaps_error *error)
 {
-    struct decoder decoder = {.source = source, .allocator = allocator, .error = error};
+    const perhaps_allocator *allocator = &loading->allocator;
+    struct decoder decoder = {.source = source, .allocator = allocator, .flags = loading->flags, .error = error};
     int status = run_steps(&decoder);
     perhaps__release(allocator, decoder.header, decoder.header_size);
     if (status < 0) {
@@ -485,22 +501,24 @@ int perhaps__decode(const struct perhaps__source *source, const perhaps_allocato
     return PERHAPS_OK;
 }
 
-int perhaps__take_load_options(const perhaps_load_options *given, uint32_t known_flags, perhaps_load_options *options,
-                               perhaps_allocator *allocator, perhaps_error *error)
+int perhaps__take_load_options(const perhaps_load_options *given, struct perhaps__loading *loading,
+                               perhaps_error *error)
 {
-    *options = (perhaps_load_options){.size = sizeof *options};
-    if (given != NULL && !perhaps__take_options(options, sizeof *options, given)) {
+    const uint32_t known_flags = PERHAPS_OPEN_COPY | PERHAPS_OPEN_SHARED | PERHAPS_OPEN_CLAIM;
+    perhaps_load_options options = {.size = sizeof options};
+    if (given != NULL && !perhaps__take_options(&options, sizeof options, given)) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "options"},
                              "size is not set, or a field is used that this release does not know");
     }
-    if ((options->flags & ~known_flags) != 0 || options->reserved != 0) {
+    if ((options.flags & ~known_flags) != 0 || options.reserved != 0) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "flags"},
                              "a flag is set that this call does not know");
     }
-    if (!perhaps__take_allocator(allocator, options->allocator)) {
+    if (!perhaps__take_allocator(&loading->allocator, options.allocator)) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "allocator"},
                              "both allocate and release must be given");
     }
+    loading->flags = options.flags;
     return PERHAPS_OK;
 }
 
@@ -517,9 +535,8 @@ int perhaps_decode(const void *bytes, size_t length, const perhaps_load_options 
     if (filter == NULL || (bytes == NULL && length > 0)) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
-    perhaps_load_options options;
-    perhaps_allocator allocator;
-    int status = perhaps__take_load_options(given, PERHAPS_OPEN_COPY, &options, &allocator, error);
+    struct perhaps__loading loading;
+    int status = perhaps__take_load_options(given, &loading, error);
     if (status < 0) {
         return status;
     }
@@ -529,5 +546,5 @@ int perhaps_decode(const void *bytes, size_t length, const perhaps_load_options 
         .length = length,
         .subject = NULL,
     };
-    return perhaps__decode(&source, &allocator, filter, error);
+    return perhaps__decode(&source, &loading, filter, error);
 }

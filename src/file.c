@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format.h"
+#include "shared.h"
 
 static int system_open(const char *path, int flags, mode_t mode)
 {
@@ -78,7 +79,7 @@ static void unmap(void *mapping, size_t size)
     (void)munmap(mapping, size);
 }
 
-static int open_copy(struct file_source *file, uint64_t length, const perhaps_allocator *allocator,
+static int open_copy(struct file_source *file, uint64_t length, const struct perhaps__loading *loading,
                      perhaps_filter **filter, perhaps_error *error)
 {
     struct perhaps__source source = {
@@ -87,10 +88,10 @@ static int open_copy(struct file_source *file, uint64_t length, const perhaps_al
         .length = length,
         .subject = file->path,
     };
-    return perhaps__decode(&source, allocator, filter, error);
+    return perhaps__decode(&source, loading, filter, error);
 }
 
-static int open_mapped(const struct file_source *file, uint64_t length, const perhaps_allocator *allocator,
+static int open_mapped(const struct file_source *file, uint64_t length, const struct perhaps__loading *loading,
                        perhaps_filter **filter, perhaps_error *error)
 {
     if (length > SIZE_MAX / 2) {
@@ -108,7 +109,7 @@ static int open_mapped(const struct file_source *file, uint64_t length, const pe
         .subject = file->path,
         .mapping = mapping,
     };
-    int status = perhaps__decode(&source, allocator, filter, error);
+    int status = perhaps__decode(&source, loading, filter, error);
     if (status < 0) {
         unmap(mapping, (size_t)length);
         return status;
@@ -130,9 +131,8 @@ int perhaps_open(const char *path, const perhaps_load_options *given, perhaps_fi
     if (path == NULL || filter == NULL) {
         return fail_argument(error);
     }
-    perhaps_load_options options;
-    perhaps_allocator allocator;
-    int result = perhaps__take_load_options(given, PERHAPS_OPEN_COPY, &options, &allocator, error);
+    struct perhaps__loading loading;
+    int result = perhaps__take_load_options(given, &loading, error);
     if (result < 0) {
         return result;
     }
@@ -146,10 +146,10 @@ int perhaps_open(const char *path, const perhaps_load_options *given, perhaps_fi
         result = fail_io(error, path, "examined");
     } else if (!S_ISREG(status.st_mode)) {
         result = fail_not_a_file(error, path, status.st_mode);
-    } else if ((options.flags & PERHAPS_OPEN_COPY) != 0 || status.st_size == 0) {
-        result = open_copy(&file, (uint64_t)status.st_size, &allocator, filter, error); // nothing maps no bytes
+    } else if ((loading.flags & PERHAPS_OPEN_COPY) != 0 || status.st_size == 0) {
+        result = open_copy(&file, (uint64_t)status.st_size, &loading, filter, error); // nothing maps no bytes
     } else {
-        result = open_mapped(&file, (uint64_t)status.st_size, &allocator, filter, error);
+        result = open_mapped(&file, (uint64_t)status.st_size, &loading, filter, error);
     }
     close_quietly(file.file);
     return result;
@@ -257,6 +257,13 @@ static bool flush_directory(const struct replacement *replacement)
     return flushed;
 }
 
+// What is to be in the file: the header, and the layers of a filter; or, without a filter, bytes that are all of it.
+struct content {
+    uint8_t *bytes;
+    uint64_t size;
+    const perhaps_filter *filter;
+};
+
 static bool write_layers(const struct replacement *replacement, const perhaps_filter *filter)
 {
     bool written = true;
@@ -266,15 +273,16 @@ static bool write_layers(const struct replacement *replacement, const perhaps_fi
     return written;
 }
 
-static bool write_filter(const struct replacement *replacement, const uint8_t *header, const perhaps_filter *filter)
+static bool write_content(const struct replacement *replacement, const struct content *content)
 {
-    return keep_permissions(replacement) && write_all(replacement->file, header, perhaps__header_size(filter)) &&
-           write_layers(replacement, filter) && perhaps__files->flush(replacement->file) == 0;
+    return keep_permissions(replacement) && write_all(replacement->file, content->bytes, content->size) &&
+           (content->filter == NULL || write_layers(replacement, content->filter)) &&
+           perhaps__files->flush(replacement->file) == 0;
 }
 
-static bool replace(struct replacement *replacement, const uint8_t *header, const perhaps_filter *filter)
+static bool replace(struct replacement *replacement, const struct content *content)
 {
-    bool written = write_filter(replacement, header, filter);
+    bool written = write_content(replacement, content);
     int reason = errno;
     if (perhaps__files->close(replacement->file) != 0 && written) {
         written = false;
@@ -291,6 +299,21 @@ static bool replace(struct replacement *replacement, const uint8_t *header, cons
     return written;
 }
 
+// A shared filter is copied first: its writers wait for that, and not for a disk.
+static bool make_content(const perhaps_filter *filter, struct content *content)
+{
+    bool shared = filter->shared != NULL;
+    perhaps__close(filter);
+    content->size = shared ? perhaps__encoded_size(filter) : perhaps__header_size(filter);
+    content->bytes = perhaps__allocate(&filter->allocator, content->size);
+    content->filter = shared ? NULL : filter;
+    if (content->bytes != NULL) {
+        (shared ? perhaps__encode : perhaps__encode_header)(filter, content->bytes);
+    }
+    perhaps__open(filter);
+    return content->bytes != NULL;
+}
+
 int perhaps_save(const perhaps_filter *filter, const char *path, perhaps_error *error)
 {
     if (filter == NULL || path == NULL) {
@@ -300,15 +323,13 @@ int perhaps_save(const perhaps_filter *filter, const char *path, perhaps_error *
     if (!resolve_target(&replacement)) {
         return fail_io(error, path, "written");
     }
-    uint64_t header_size = perhaps__header_size(filter);
-    uint8_t *header = perhaps__allocate(&filter->allocator, header_size);
-    if (header == NULL) {
+    struct content content;
+    if (!make_content(filter, &content)) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_MEMORY, .subject = path}, NULL);
     }
-    perhaps__encode_header(filter, header);
-    bool saved = create_temporary(&replacement) && replace(&replacement, header, filter);
+    bool saved = create_temporary(&replacement) && replace(&replacement, &content);
     int reason = errno;
-    perhaps__release(&filter->allocator, header, header_size);
+    perhaps__release(&filter->allocator, content.bytes, content.size);
     errno = reason;
     if (!saved) {
         return fail_io(error, path, "written");

@@ -6,6 +6,7 @@
 #include "kinds.h"
 #include "layers.h"
 #include "place.h"
+#include "shared.h"
 
 perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const struct perhaps__plan *plan)
 {
@@ -17,7 +18,7 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
     filter->kind = plan->kind;
     filter->hash_source = plan->hash_source;
     filter->seed = plan->seed;
-    filter->seed_key = perhaps__seed_key(plan->seed);
+    filter->setting.seed_key = perhaps__seed_key(plan->seed);
     filter->capacity = plan->capacity;
     filter->fpr = plan->fpr;
     filter->adds_exact = true;
@@ -33,45 +34,73 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
     return filter;
 }
 
-struct perhaps__layer *perhaps__filter_push_bare(perhaps_filter *filter, const struct perhaps__size *size)
+// Published with all that it points to.
+static void count_layer(perhaps_filter *filter, struct perhaps__layer *layer)
+{
+    uint32_t count = filter->layer_count;
+    filter->layers[count] = layer;
+    filter->layers_made = count + 1 > filter->layers_made ? count + 1 : filter->layers_made;
+    __atomic_store_n(&filter->layer_count, count + 1, __ATOMIC_RELEASE);
+}
+
+static struct perhaps__layer *make_layer(perhaps_filter *filter, const struct perhaps__size *size)
 {
     struct perhaps__layer *layer = perhaps__allocate(&filter->allocator, sizeof *layer);
     if (layer != NULL) {
         perhaps__layer_init(layer, perhaps__kind(filter->kind)->operations, size);
-        filter->layers[filter->layer_count] = layer;
-        filter->layer_count++;
+    }
+    return layer;
+}
+
+struct perhaps__layer *perhaps__filter_push_bare(perhaps_filter *filter, const struct perhaps__size *size)
+{
+    struct perhaps__layer *layer = make_layer(filter, size);
+    if (layer != NULL) {
+        count_layer(filter, layer);
     }
     return layer;
 }
 
 struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct perhaps__size *size)
 {
+    if (filter->layers_made > filter->layer_count) { // the same size: it follows from the number of the layer
+        struct perhaps__layer *cleared = filter->layers[filter->layer_count];
+        count_layer(filter, cleared);
+        return cleared;
+    }
     uint8_t *payload = perhaps__allocate(&filter->allocator, size->bits / 8);
-    struct perhaps__layer *layer = payload != NULL ? perhaps__filter_push_bare(filter, size) : NULL;
+    struct perhaps__layer *layer = payload != NULL ? make_layer(filter, size) : NULL;
     if (layer == NULL) {
         perhaps__release(&filter->allocator, payload, size->bits / 8);
         return NULL;
     }
-    perhaps__layer_attach(layer, payload, filter->seed_key);
-    perhaps__filter_refresh(filter);
+    perhaps__layer_attach(layer, payload, &filter->setting);
+    count_layer(filter, layer);
+    if (filter->shared == NULL || filter->layer_count == 1) {
+        perhaps__filter_refresh(filter);
+    }
     return layer;
 }
 
+// Readers of a shared filter that grows go through the layers from the beginning: its view never changes under them.
 void perhaps__filter_refresh(perhaps_filter *filter)
 {
-    filter->view = filter->layer_count == 1 ? filter->layers[0]->view : perhaps__layers_view(filter);
+    bool one_for_ever = filter->shared == NULL || filter->growth.factor == 0;
+    filter->view = filter->layer_count == 1 && one_for_ever ? filter->layers[0]->view : perhaps__layers_view(filter);
 }
 
-void perhaps__filter_drop_layers(perhaps_filter *filter, uint32_t count)
+// Releases all layers but the first `count`, the oldest ones.
+static void drop_layers(perhaps_filter *filter, uint32_t count)
 {
-    while (filter->layer_count > count) {
-        struct perhaps__layer *layer = perhaps__filter_newest(filter);
+    while (filter->layers_made > count) {
+        struct perhaps__layer *layer = filter->layers[filter->layers_made - 1];
         if (filter->mapping == NULL) {
             perhaps__release(&filter->allocator, layer->payload, layer->payload_size);
         }
         perhaps__release(&filter->allocator, layer, sizeof *layer);
-        filter->layer_count--;
+        filter->layers_made--;
     }
+    filter->layer_count = count;
 }
 
 uint64_t perhaps__filter_payload_size(const perhaps_filter *filter)
@@ -94,7 +123,8 @@ void perhaps_free(perhaps_filter *filter)
         return;
     }
     perhaps_allocator allocator = filter->allocator;
-    perhaps__filter_drop_layers(filter, 0);
+    drop_layers(filter, 0);
+    perhaps__shared_end(filter);
     if (filter->mapping != NULL) {
         filter->unmap(filter->mapping, filter->mapping_size);
     }
@@ -110,11 +140,19 @@ int perhaps_clear(perhaps_filter *filter)
     if (perhaps__filter_is_read_only(filter)) {
         return PERHAPS_E_READ_ONLY;
     }
-    perhaps__filter_drop_layers(filter, 1);
-    perhaps__layer_clear(filter->layers[0]);
-    perhaps__filter_refresh(filter);
+    perhaps__close(filter);
+    for (uint32_t i = 0; i < filter->layer_count; i++) {
+        perhaps__layer_clear(filter->layers[i]);
+    }
+    if (filter->shared != NULL) {
+        __atomic_store_n(&filter->layer_count, 1, __ATOMIC_RELEASE); // a reader may be on its way through the others
+    } else {
+        drop_layers(filter, 1);
+        perhaps__filter_refresh(filter);
+    }
     filter->adds_exact = true;
     filter->ambiguous = 0;
+    perhaps__open(filter);
     return PERHAPS_OK;
 }
 
@@ -146,9 +184,11 @@ int perhaps_set_metadata(perhaps_filter *filter, const void *metadata, size_t le
     if (length > 0) {
         memcpy(copy, metadata, length);
     }
+    perhaps__close(filter); // for encoding reads it
     perhaps__release(&filter->allocator, filter->metadata, filter->metadata_size);
     filter->metadata = copy;
     filter->metadata_size = length;
+    perhaps__open(filter);
     return PERHAPS_OK;
 }
 
@@ -164,7 +204,7 @@ uint64_t perhaps__filter_probe(const perhaps_filter *filter)
     }
     for (size_t i = 0; i < PERHAPS_COUNT(lengths); i++) {
         uint64_t hash = filter->hash_source == PERHAPS_HASH_CALLER ? i : perhaps__hash(bytes, lengths[i], filter->seed);
-        uint64_t placed = perhaps__place(hash, filter->seed_key);
+        uint64_t placed = perhaps__place(hash, filter->setting.seed_key);
         for (uint32_t j = 0; j < filter->layer_count; j++) {
             digest = filter->layers[j]->operations->probe(filter->layers[j], digest, placed);
         }

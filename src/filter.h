@@ -11,15 +11,17 @@ struct perhaps_filter {
     uint32_t kind;
     uint32_t hash_source;
     uint64_t seed;
-    uint64_t seed_key; // of placement
     uint64_t capacity; // as asked for at creation
     double fpr;
-    bool adds_exact;      // false after a merge
-    uint32_t at_capacity; // enum perhaps_at_capacity
+    struct perhaps__setting setting;
+    struct perhaps__shared *shared; // or NULL
+    bool adds_exact;                // false after a merge
+    uint32_t at_capacity;           // enum perhaps_at_capacity
     struct perhaps__growth growth;
-    uint64_t max_bytes; // for the payloads of all layers; 0: no limit
-    uint64_t ambiguous; // removals refused because several layers matched
-    uint32_t layer_count;
+    uint64_t max_bytes;   // for the payloads of all layers; 0: no limit
+    uint64_t ambiguous;   // removals refused because several layers matched
+    uint32_t layer_count; // read by perhaps__filter_layers() where threads may share the filter
+    uint32_t layers_made; // beyond layer_count there are empty ones, kept by clearing for readers that still look
     struct perhaps__layer *layers[PERHAPS_LAYERS_MAX]; // the oldest first
     uint8_t *metadata;
     size_t metadata_size;
@@ -55,15 +57,24 @@ struct perhaps__layer *perhaps__filter_push_bare(perhaps_filter *filter, const s
 // Makes the view that of the layers there are.
 void perhaps__filter_refresh(perhaps_filter *filter);
 
-// Releases all layers but the first `count`, the oldest ones.
-void perhaps__filter_drop_layers(perhaps_filter *filter, uint32_t count);
+// Whether adding is more than handing keys to the only layer.
+static inline bool perhaps__filter_is_bounded(const perhaps_filter *filter)
+{
+    return filter->at_capacity != PERHAPS_AT_CAPACITY_GO_ON;
+}
+
+// How many layers there are. A layer is complete before it is counted.
+static inline uint32_t perhaps__filter_layers(const perhaps_filter *filter)
+{
+    return __atomic_load_n(&filter->layer_count, __ATOMIC_ACQUIRE);
+}
 
 static inline struct perhaps__layer *perhaps__filter_newest(const perhaps_filter *filter)
 {
-    return filter->layers[filter->layer_count - 1];
+    return filter->layers[perhaps__filter_layers(filter) - 1];
 }
 
-// Bytes of the payloads of all layers.
+// Bytes of the payloads of all layers. Not while threads add to the filter.
 uint64_t perhaps__filter_payload_size(const perhaps_filter *filter);
 
 // Whether every add counts, so that a filter can hold a key several times.
@@ -74,8 +85,10 @@ static inline bool perhaps__filter_counts(const perhaps_filter *filter)
 
 // The verbs for hashes, on a filter that is not read-only where they change it. Those that change it return how many were
 // handled: fewer than `count` when the next one is refused, *refusal then says why.
-size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal);
-size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal);
+typedef size_t perhaps__filter_add_function(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out,
+                                            int *refusal);
+perhaps__filter_add_function perhaps__filter_add;
+perhaps__filter_add_function perhaps__filter_remove;
 void perhaps__filter_count(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint64_t *out);
 
 // Whether a key that was added at most `most` times may have been added `times` times.

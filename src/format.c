@@ -3,6 +3,7 @@
 #include "format.h"
 
 #include "hash.h"
+#include "shared.h"
 
 #define STORE_FIELD(name, offset, width) perhaps__store_little(bytes + (offset), width, fields->name);
 #define LOAD_FIELD(name, offset, width) fields->name = perhaps__load_little(bytes + (offset), width);
@@ -156,24 +157,42 @@ void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
     perhaps__store_little(header + size - 8, 8, perhaps__checksum(header, size - 8));
 }
 
-int perhaps_encode(const perhaps_filter *filter, void *buffer, size_t capacity, size_t *written, perhaps_error *error)
+uint64_t perhaps__encoded_size(const perhaps_filter *filter)
 {
-    if (filter == NULL || written == NULL || (buffer == NULL && capacity > 0)) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
+    return perhaps__header_size(filter) + perhaps__filter_payload_size(filter);
+}
+
+void perhaps__encode(const perhaps_filter *filter, uint8_t *buffer)
+{
+    perhaps__encode_header(filter, buffer);
+    uint8_t *at = buffer + perhaps__header_size(filter);
+    for (uint32_t i = 0; i < filter->layer_count; i++) {
+        memcpy(at, filter->layers[i]->payload, filter->layers[i]->payload_size);
+        at += filter->layers[i]->payload_size;
     }
-    uint64_t header_size = perhaps__header_size(filter);
-    uint64_t needed = header_size + perhaps__filter_payload_size(filter);
+}
+
+// Closed to writers.
+static int encode(const perhaps_filter *filter, void *buffer, size_t capacity, size_t *written, perhaps_error *error)
+{
+    uint64_t needed = perhaps__encoded_size(filter);
     if (capacity < needed || buffer == NULL) {
         struct perhaps__failure failure = {.code = PERHAPS_E_SPACE, .value = capacity, .limit = needed};
         return perhaps__fail(error, failure, "the filter encodes to %llu bytes, the buffer has %llu",
                              (unsigned long long)needed, (unsigned long long)capacity);
     }
-    perhaps__encode_header(filter, buffer);
-    uint8_t *at = (uint8_t *)buffer + header_size;
-    for (uint32_t i = 0; i < filter->layer_count; i++) {
-        memcpy(at, filter->layers[i]->payload, filter->layers[i]->payload_size);
-        at += filter->layers[i]->payload_size;
-    }
+    perhaps__encode(filter, buffer);
     *written = (size_t)needed;
     return PERHAPS_OK;
+}
+
+int perhaps_encode(const perhaps_filter *filter, void *buffer, size_t capacity, size_t *written, perhaps_error *error)
+{
+    if (filter == NULL || written == NULL || (buffer == NULL && capacity > 0)) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
+    }
+    perhaps__close(filter);
+    int status = encode(filter, buffer, capacity, written, error);
+    perhaps__open(filter);
+    return status;
 }

@@ -92,6 +92,10 @@ uint64_t perhaps__header_size(const perhaps_filter *filter);
 // Writes the header into `header`, of exactly perhaps__header_size() bytes.
 void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header);
 
+// All bytes that a filter encodes to, and their number. Not while threads add to it.
+uint64_t perhaps__encoded_size(const perhaps_filter *filter);
+void perhaps__encode(const perhaps_filter *filter, uint8_t *buffer);
+
 // Where encoded bytes come from: fills `bytes` with `size` bytes from `offset` on; 0, or a code with *error filled in.
 // Never asked for bytes beyond the length given to perhaps__decode().
 struct perhaps__source {
@@ -105,13 +109,19 @@ struct perhaps__source {
 // The read of a source whose bytes all are in memory, from `context` on.
 int perhaps__read_memory(void *context, uint64_t offset, void *bytes, size_t size, perhaps_error *error);
 
+// How a filter is to be loaded.
+struct perhaps__loading {
+    perhaps_allocator allocator;
+    uint32_t flags; // enum perhaps_load_flag
+};
+
 // Validates everything and makes a filter. With a mapping its payload is the mapping's; filter->mapping is then for the
 // caller to set.
-int perhaps__decode(const struct perhaps__source *source, const perhaps_allocator *allocator, perhaps_filter **filter,
-                    perhaps_error *error);
+int perhaps__decode(const struct perhaps__source *source, const struct perhaps__loading *loading,
+                    perhaps_filter **filter, perhaps_error *error);
 
 // Takes over and checks load options; NULL stands for all zero.
-int perhaps__take_load_options(const perhaps_load_options *given, uint32_t known_flags, perhaps_load_options *options,
-                               perhaps_allocator *allocator, perhaps_error *error);
+int perhaps__take_load_options(const perhaps_load_options *given, struct perhaps__loading *loading,
+                               perhaps_error *error);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "words.h"
+
 void perhaps__layer_init(struct perhaps__layer *layer, const struct perhaps__layer_operations *operations,
                          const struct perhaps__size *size)
 {
@@ -17,27 +19,29 @@ void perhaps__layer_init(struct perhaps__layer *layer, const struct perhaps__lay
     };
 }
 
-void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload, uint64_t seed_key)
+void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload, const struct perhaps__setting *setting)
 {
     layer->payload = payload;
     layer->view = (struct perhaps__view){
         .memory = payload,
         .range = layer->range,
-        .seed_key = seed_key,
+        .seed_key = setting->seed_key,
         .positions = layer->shape.positions,
         .shape = layer->shape,
+        .stripes = setting->stripes,
+        .claim = setting->claim,
     };
     layer->operations->view(layer, &layer->view);
 }
 
-uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer)
+uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
 {
-    return layer->tally.keys < layer->capacity ? layer->capacity - layer->tally.keys : 0;
+    return tally->keys < layer->capacity ? layer->capacity - tally->keys : 0;
 }
 
 void perhaps__layer_clear(struct perhaps__layer *layer)
 {
-    memset(layer->payload, 0, layer->payload_size);
+    perhaps__clear_words(perhaps__layer_words(layer), layer->payload_size / 8);
     layer->tally = (struct perhaps__tally){0};
 }
 

@@ -20,6 +20,7 @@ struct perhaps__layer {
     uint8_t *payload; // the kernel's bytes, owned by the filter
     uint64_t payload_size;
     struct perhaps__tally tally;
+    uint64_t in_flight; // adds that threads have been given room for and not yet reported
 };
 
 struct perhaps__layer_operations {
@@ -36,8 +37,8 @@ struct perhaps__layer_operations {
     void (*describe)(const struct perhaps__layer *layer, perhaps_statistics *statistics);
     // Mixes into a digest where a placed hash goes; part of the probe fingerprint.
     uint64_t (*probe)(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed);
-    // How many adds that change something are still within the capacity.
-    uint64_t (*room)(const struct perhaps__layer *layer);
+    // How many adds that change something are still within the capacity, after those that the tally tells of.
+    uint64_t (*room)(const struct perhaps__layer *layer, const struct perhaps__tally *tally);
     // Whether what a file records of a layer can be true of a payload that was counted: files are not believed.
     bool (*agrees)(const struct perhaps__tally *recorded, const struct perhaps__tally *counted);
     bool keeps_used; // tally.used is kept by adding and removing; otherwise counted when asked
@@ -52,8 +53,15 @@ extern const struct perhaps__layer_operations perhaps__layer_cuckoo;
 void perhaps__layer_init(struct perhaps__layer *layer, const struct perhaps__layer_operations *operations,
                          const struct perhaps__size *size);
 
+// What the layers of a filter have in common.
+struct perhaps__setting {
+    uint64_t seed_key;
+    struct perhaps__stripes stripes; // words is NULL unless threads share the filter
+    bool claim;
+};
+
 // Gives the layer its payload, aligned to PERHAPS_LINE: zeroed, or that of a filter that is loaded. Fills in the view.
-void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload, uint64_t seed_key);
+void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload, const struct perhaps__setting *setting);
 
 void perhaps__layer_clear(struct perhaps__layer *layer);
 
@@ -65,7 +73,7 @@ int perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__laye
 uint64_t perhaps__layer_used(const struct perhaps__layer *layer);
 
 // Capacity less keys added.
-uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer);
+uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer, const struct perhaps__tally *tally);
 
 // For kinds that only ever set bits: every key changed something, without one there is nothing, and nothing is removed.
 bool perhaps__layer_agrees_without_removal(const struct perhaps__tally *recorded, const struct perhaps__tally *counted);

@@ -23,6 +23,10 @@ static void view_blocked(const struct perhaps__layer *layer, struct perhaps__vie
     view->ask_many = near ? kernel->ask_near : kernel->ask_far;
     view->add_many = near ? kernel->add_near : kernel->add_far;
     view->add_few = kernel->add_near;
+    if (view->stripes.words != NULL) {
+        view->add_many = kernel->add_shared; // under a lock, so that exactly one adder of an absent key finds it absent
+        view->add_few = kernel->add_shared;
+    }
 }
 
 static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)

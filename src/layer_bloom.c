@@ -26,6 +26,10 @@ static void view_bloom(const struct perhaps__layer *layer, struct perhaps__view 
     view->ask_many = near ? perhaps__bloom_ask_near : perhaps__bloom_ask_far;
     view->add_many = near ? perhaps__bloom_add_near : perhaps__bloom_add_far;
     view->add_few = perhaps__bloom_add_near;
+    if (view->stripes.words != NULL) {
+        view->add_many = perhaps__bloom_add_shared;
+        view->add_few = perhaps__bloom_add_shared;
+    }
 }
 
 static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
@@ -62,13 +66,13 @@ static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint6
 // Adds that changed something, and the real fill: whichever says sooner that the layer is full. An estimate of the keys
 // from the fill scatters by sqrt(m (e^a - 1 - a)) / k with a = nk/m, about sqrt(n)/4 at capacity (Swamidass and Baldi
 // 2007), so that a filter that took just n keys reaches n + sqrt(n) once in 30,000 times.
-static uint64_t room(const struct perhaps__layer *layer)
+static uint64_t room(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
 {
     double keys = (double)layer->capacity;
     double positions = layer->shape.positions;
-    double fill = (double)layer->tally.used / (double)layer->bits;
+    double fill = (double)tally->used / (double)layer->bits;
     bool is_full = perhaps__distinct_for(fill, (double)layer->bits, positions) > keys + sqrt(keys) + 1.0;
-    return is_full ? 0 : perhaps__layer_room_by_adds(layer);
+    return is_full ? 0 : perhaps__layer_room_by_adds(layer, tally);
 }
 
 const struct perhaps__layer_operations perhaps__layer_bloom = {

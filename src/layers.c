@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "layers.h"
 
+#include <sched.h>
+
 #include "growth.h"
+#include "shared.h"
 
 // Keys that go from layer to layer together; enough for each layer's pipeline to run full.
 #define BLOCK 512
@@ -16,7 +19,7 @@ static const perhaps_filter *filter_of(const struct perhaps__view *view)
 static int ask(const void *view, uint64_t hash)
 {
     const perhaps_filter *filter = view;
-    for (uint32_t i = filter->layer_count; i > 0; i--) {
+    for (uint32_t i = perhaps__filter_layers(filter); i > 0; i--) {
         if (filter->layers[i - 1]->view.ask(&filter->layers[i - 1]->view, hash)) {
             return 1;
         }
@@ -67,7 +70,8 @@ static void ask_many(const struct perhaps__view *view, const uint64_t *hashes, s
     const perhaps_filter *filter = filter_of(view);
     struct open open;
     for (size_t i = 0; i < count; i += BLOCK) {
-        ask_oldest(filter, filter->layer_count, hashes + i, (size_t)perhaps__min(BLOCK, count - i), &open, out + i);
+        ask_oldest(filter, perhaps__filter_layers(filter), hashes + i, (size_t)perhaps__min(BLOCK, count - i), &open,
+                   out + i);
     }
 }
 
@@ -79,7 +83,7 @@ static void count_many(const struct perhaps__view *view, const uint64_t *hashes,
     memset(out, 0, count * sizeof *out);
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t asked = (size_t)perhaps__min(BLOCK, count - i);
-        for (uint32_t j = 0; j < filter->layer_count; j++) {
+        for (uint32_t j = 0; j < perhaps__filter_layers(filter); j++) {
             const struct perhaps__view *layer = &filter->layers[j]->view;
             layer->count_many(layer, hashes + i, asked, of_layer);
             for (size_t k = 0; k < asked; k++) {
@@ -100,51 +104,130 @@ struct perhaps__view perhaps__layers_view(const perhaps_filter *filter)
     return view;
 }
 
+/* ---------------------------------------------------------------- room */
+
+// The newest layer, and how many of the keys that are to be added there is room for in it. In a shared filter that room is
+// the caller's until settle(): threads never add more together than the capacity.
+struct grant {
+    struct perhaps__layer *layer;
+    uint32_t layers; // up to that one
+    size_t room;
+    bool others; // threads hold room that they may give back
+};
+
+static void lock(const perhaps_filter *filter)
+{
+    if (filter->shared != NULL) {
+        (void)pthread_mutex_lock(&filter->shared->growing);
+    }
+}
+
+static void unlock(const perhaps_filter *filter)
+{
+    if (filter->shared != NULL) {
+        (void)pthread_mutex_unlock(&filter->shared->growing);
+    }
+}
+
+static struct grant reserve(const perhaps_filter *filter, size_t count)
+{
+    lock(filter);
+    struct perhaps__layer *newest = perhaps__filter_newest(filter);
+    struct perhaps__tally tally = perhaps__tally_load(&newest->tally);
+    uint64_t room = newest->operations->room(newest, &tally);
+    uint64_t free = room > newest->in_flight ? room - newest->in_flight : 0;
+    struct grant grant = {
+        .layer = newest,
+        .layers = filter->layer_count,
+        .room = (size_t)perhaps__min(free, count),
+        .others = newest->in_flight > 0,
+    };
+    if (filter->shared != NULL) {
+        newest->in_flight += grant.room;
+    }
+    unlock(filter);
+    return grant;
+}
+
+// What was added is counted before the room is given back.
+static void settle(const perhaps_filter *filter, const struct grant *grant, const struct perhaps__tally *tally)
+{
+    lock(filter);
+    perhaps__tally_add(&grant->layer->tally, tally);
+    if (filter->shared != NULL) {
+        grant->layer->in_flight -= grant->room;
+    }
+    unlock(filter);
+}
+
+// A layer more, unless another thread was quicker.
+static int grow(perhaps_filter *filter, uint32_t full_layers)
+{
+    lock(filter);
+    int status = filter->layer_count == full_layers ? perhaps__grow(filter) : PERHAPS_OK;
+    unlock(filter);
+    return status;
+}
+
 /* ---------------------------------------------------------------- adding */
 
-// What adding at most BLOCK keys needs to know: which layers have them already, and which keys are left for the newest.
+// Which of at most BLOCK keys are there already, and which are left for the newest layer.
 struct plan {
     struct open open;
     uint8_t present[BLOCK]; // in a layer that was asked
-    size_t room;            // adds that the newest layer takes
 };
 
 // In filters that count, every key is for the newest layer. In others a key that is there already is not added again;
 // when the newest layer is full, its own keys need no room either.
-static void make_plan(const perhaps_filter *filter, const uint64_t *hashes, size_t count, struct plan *plan)
+static void make_plan(const perhaps_filter *filter, const struct grant *grant, const uint64_t *hashes, size_t count,
+                      struct plan *plan)
 {
-    struct perhaps__layer *newest = perhaps__filter_newest(filter);
-    uint64_t room = filter->at_capacity == PERHAPS_AT_CAPACITY_GO_ON ? UINT64_MAX : newest->operations->room(newest);
     bool counts = perhaps__filter_counts(filter);
-    bool ask_newest = room == 0 && !counts;
-    ask_oldest(filter, filter->layer_count - !ask_newest, hashes, count, &plan->open, plan->present);
+    bool ask_newest = grant->room == 0 && !counts;
+    ask_oldest(filter, grant->layers - !ask_newest, hashes, count, &plan->open, plan->present);
     if (counts) { // all are open: only which are new elsewhere was to be known
         ask_oldest(filter, 0, hashes, count, &plan->open, (uint8_t[BLOCK]){0});
     }
-    plan->room = (size_t)perhaps__min(room, plan->open.count);
+}
+
+// Adds the open keys for which there is room; how many. is_new becomes 1 for those that no layer had.
+static size_t add_open(const perhaps_filter *filter, const struct grant *grant, const struct plan *plan,
+                       uint8_t is_new[BLOCK], int *refusal)
+{
+    struct perhaps__tally tally = {0};
+    struct perhaps__view *view = &grant->layer->view;
+    size_t room = (size_t)perhaps__min(grant->room, plan->open.count);
+    size_t added = view->add_many(view, plan->open.hashes, room, is_new, &tally, refusal);
+    for (size_t i = 0; i < added; i++) {
+        bool elsewhere = plan->present[plan->open.index[i]] != 0; // new to this layer only
+        tally.keys -= is_new[i] & elsewhere;
+        is_new[i] &= !elsewhere;
+    }
+    settle(filter, grant, &tally);
+    return added;
 }
 
 // Adds at most BLOCK keys; how many were handled. Those that are there already are, too, up to the first that is refused.
+// *refusal becomes PERHAPS_OK when the rest is to be tried again.
 static size_t add_block(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
-    struct perhaps__layer *newest = perhaps__filter_newest(filter);
+    struct grant grant = reserve(filter, count);
     struct plan plan;
     uint8_t is_new[BLOCK];
-    make_plan(filter, hashes, count, &plan);
-    bool goes_on = plan.room > 0;                     // after what there is room for, the rest is planned anew
-    *refusal = goes_on ? PERHAPS_OK : PERHAPS_E_FULL; // unless the kernel says otherwise
-    size_t added = newest->view.add_many(&newest->view, plan.open.hashes, plan.room, is_new, &newest->tally, refusal);
+    make_plan(filter, &grant, hashes, count, &plan);
+    *refusal = grant.room > 0 || grant.others ? PERHAPS_OK : PERHAPS_E_FULL; // unless the kernel says otherwise
+    size_t added = add_open(filter, &grant, &plan, is_new, refusal);
     size_t handled = added < plan.open.count ? plan.open.index[added] : count;
-    for (size_t i = 0; i < added; i++) {
-        bool elsewhere = plan.present[plan.open.index[i]] != 0; // new to this layer only
-        newest->tally.keys -= is_new[i] & elsewhere;
-        is_new[i] &= !elsewhere;
-    }
     if (out != NULL) {
         memset(out, 0, handled);
         for (size_t i = 0; i < added; i++) {
             out[plan.open.index[i]] = is_new[i];
         }
+    }
+    if (handled < count && *refusal == PERHAPS_E_FULL && filter->at_capacity == PERHAPS_AT_CAPACITY_GROW) {
+        *refusal = grow(filter, grant.layers);
+    } else if (handled == 0 && *refusal == PERHAPS_OK) {
+        (void)sched_yield(); // until the others have used their room or given it back
     }
     return handled;
 }
@@ -152,19 +235,12 @@ static size_t add_block(perhaps_filter *filter, const uint64_t *hashes, size_t c
 size_t perhaps__layers_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     size_t handled = 0;
-    while (handled < count) {
+    *refusal = PERHAPS_OK;
+    while (handled < count && *refusal == PERHAPS_OK) {
         size_t block = (size_t)perhaps__min(BLOCK, count - handled);
         size_t done = add_block(filter, hashes + handled, block, out != NULL ? out + handled : NULL, refusal);
+        *refusal = done == block ? PERHAPS_OK : *refusal;
         handled += done;
-        if (done == block || *refusal == PERHAPS_OK) {
-            continue;
-        }
-        if (*refusal == PERHAPS_E_FULL && filter->at_capacity == PERHAPS_AT_CAPACITY_GROW) {
-            *refusal = perhaps__grow(filter);
-        }
-        if (*refusal < 0) {
-            break;
-        }
     }
     return handled;
 }
@@ -176,7 +252,7 @@ static struct perhaps__layer *only_match(const perhaps_filter *filter, uint64_t 
 {
     struct perhaps__layer *match = NULL;
     *matches = 0;
-    for (uint32_t i = 0; i < filter->layer_count; i++) {
+    for (uint32_t i = 0; i < perhaps__filter_layers(filter); i++) {
         struct perhaps__layer *layer = filter->layers[i];
         if (layer->view.ask(&layer->view, hash)) {
             match = layer;
@@ -192,15 +268,17 @@ size_t perhaps__layers_remove(perhaps_filter *filter, const uint64_t *hashes, si
         uint32_t matches;
         struct perhaps__layer *layer = only_match(filter, hashes[i], &matches);
         if (matches > 1) {
-            filter->ambiguous++;
+            (void)__atomic_fetch_add(&filter->ambiguous, 1, __ATOMIC_RELAXED);
             *refusal = PERHAPS_E_AMBIGUOUS;
             return i;
         }
+        struct perhaps__tally tally = {0};
         if (layer != NULL) {
-            layer->view.remove_many(&layer->view, hashes + i, 1, NULL, &layer->tally);
+            layer->view.remove_many(&layer->view, hashes + i, 1, NULL, &tally);
+            perhaps__tally_add(&layer->tally, &tally);
         }
         if (out != NULL) {
-            out[i] = layer != NULL;
+            out[i] = tally.removals != 0;
         }
     }
     return count;

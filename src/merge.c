@@ -2,6 +2,7 @@
 #include "errors.h"
 #include "filter.h"
 #include "kinds.h"
+#include "shared.h"
 
 static int fail_mismatch(perhaps_error *error, const char *what, uint64_t into, uint64_t from)
 {
@@ -39,6 +40,22 @@ static int check_equal(const perhaps_filter *into, const perhaps_filter *from, p
     return PERHAPS_OK;
 }
 
+// Both are closed to writers.
+static int merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error *error)
+{
+    int status = check_equal(into, from, error);
+    if (status < 0 || from->layers[0]->tally.keys == 0) {
+        return status; // merging nothing leaves the count exact
+    }
+    bool exact = from->adds_exact && into->layers[0]->tally.keys == 0;
+    status = perhaps__layer_merge(into->layers[0], from->layers[0], &into->allocator);
+    if (status < 0) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = status}, NULL);
+    }
+    into->adds_exact = exact;
+    return PERHAPS_OK;
+}
+
 int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error *error)
 {
     if (into == NULL || from == NULL) {
@@ -51,19 +68,14 @@ int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_erro
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
                              "filters that grow cannot be merged; make one filter for all keys");
     }
-    if (into == from && into->view.count_many != NULL) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT},
-                             "a filter that counts cannot be merged into itself: that would double its counts");
+    if (into == from) {
+        return !perhaps__filter_counts(into)
+                   ? PERHAPS_OK
+                   : perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT},
+                                   "a filter that counts cannot be merged into itself: that would double its counts");
     }
-    int status = into != from ? check_equal(into, from, error) : PERHAPS_OK;
-    if (status < 0 || into == from || from->layers[0]->tally.keys == 0) {
-        return status; // merging nothing leaves the count exact
-    }
-    bool exact = from->adds_exact && into->layers[0]->tally.keys == 0;
-    status = perhaps__layer_merge(into->layers[0], from->layers[0], &into->allocator);
-    if (status < 0) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = status}, NULL);
-    }
-    into->adds_exact = exact;
-    return PERHAPS_OK;
+    perhaps__close_both(into, from);
+    int status = merge(into, from, error);
+    perhaps__open_both(into, from);
+    return status;
 }

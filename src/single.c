@@ -3,6 +3,7 @@
 #include "filter.h"
 #include "hash.h"
 #include "layers.h"
+#include "shared.h"
 
 int perhaps__filter_may_change(const perhaps_filter *filter)
 {
@@ -14,16 +15,13 @@ int perhaps__filter_may_remove(const perhaps_filter *filter)
     return filter->view.remove_many == NULL ? PERHAPS_E_UNSUPPORTED : perhaps__filter_may_change(filter);
 }
 
-// Whether adds go straight to the only layer, whatever it holds.
-static bool is_simple(const perhaps_filter *filter)
-{
-    return filter->at_capacity == PERHAPS_AT_CAPACITY_GO_ON;
-}
-
 size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     const size_t few = 16;
-    if (!is_simple(filter)) {
+    if (PERHAPS_UNLIKELY(filter->shared != NULL)) {
+        return perhaps__shared_add(filter, hashes, count, out, refusal);
+    }
+    if (perhaps__filter_is_bounded(filter)) {
         return perhaps__layers_add(filter, hashes, count, out, refusal);
     }
     struct perhaps__layer *layer = filter->layers[0];
@@ -33,6 +31,9 @@ size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_
 
 size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
+    if (filter->shared != NULL) {
+        return perhaps__shared_remove(filter, hashes, count, out, refusal);
+    }
     if (filter->layer_count > 1) {
         return perhaps__layers_remove(filter, hashes, count, out, refusal);
     }

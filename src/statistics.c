@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "errors.h"
 #include "format.h"
+#include "shared.h"
 
 // What is true of the filter as a whole.
 static perhaps_statistics describe_filter(const perhaps_filter *filter)
@@ -84,18 +85,22 @@ int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics)
     if (filter == NULL || statistics == NULL) {
         return PERHAPS_E_ARGUMENT;
     }
+    perhaps__close(filter);
     perhaps_statistics result = describe_filter(filter);
     describe_layers(filter, &result);
+    perhaps__open(filter);
     return perhaps__give_result(statistics, &result, sizeof result) ? PERHAPS_OK : PERHAPS_E_OPTION;
 }
 
 int perhaps_stats_of_layer(const perhaps_filter *filter, uint32_t layer, perhaps_statistics *statistics)
 {
-    if (filter == NULL || statistics == NULL || layer >= filter->layer_count) {
+    if (filter == NULL || statistics == NULL || layer >= perhaps__filter_layers(filter)) {
         return PERHAPS_E_ARGUMENT;
     }
+    perhaps__close(filter);
     perhaps_statistics result = describe_filter(filter);
-    describe_layer(filter->layers[layer], &result);
+    describe_layer(filter->layers[layer], &result); // even if it was cleared meanwhile
+    perhaps__open(filter);
     result.layers = 1;
     result.capacity = filter->layers[layer]->capacity;
     result.fpr_target = filter->layers[layer]->fpr;

@@ -7,6 +7,7 @@
 #define PERHAPS_VIEW_H
 
 #include "base.h"
+#include "stripes.h"
 
 struct perhaps__view;
 
@@ -65,6 +66,8 @@ struct perhaps__view {
     perhaps__remove_many_function *remove_many; // NULL: it does not remove
     uint64_t reciprocal;                        // of range, for kinds that divide by it
     struct perhaps__shape shape;
+    struct perhaps__stripes stripes; // of a filter that threads share; otherwise words is NULL
+    bool claim;                      // of several adders of one absent key exactly one is told that it was
 };
 
 // The caller's array of hashes streams from memory and is asked for this many keys ahead: the processor's own prefetching

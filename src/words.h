@@ -16,9 +16,22 @@ static inline uint64_t perhaps__bit_mask(uint64_t bit)
     return UINT64_C(1) << (bit & 63);
 }
 
+// A word that another thread may be changing, which it does atomically or under a lock among writers. On every machine
+// the library is made for it is the instruction of a plain load, and stays one.
+static inline uint64_t perhaps__word(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+// A word that other threads may be reading.
+static inline void perhaps__set_word(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
 static inline bool perhaps__bit_get(const uint64_t *words, uint64_t bit)
 {
-    return (words[bit >> 6] & perhaps__bit_mask(bit)) != 0;
+    return (perhaps__word(&words[bit >> 6]) & perhaps__bit_mask(bit)) != 0;
 }
 
 // Sets a bit; 1 when it was clear before, otherwise 0.
@@ -34,8 +47,27 @@ static inline uint64_t perhaps__bit_set(uint64_t *words, uint64_t bit)
 static inline void perhaps__unite_bits(uint64_t *words, const uint64_t *others, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        words[i] |= others[i];
+        perhaps__set_word(&words[i], words[i] | others[i]);
     }
+}
+
+static inline void perhaps__clear_words(uint64_t *words, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        perhaps__set_word(&words[i], 0);
+    }
+}
+
+// Sets a bit beside other threads; 1 when it was clear before, otherwise 0. A bit that is set already costs no locked
+// instruction.
+static inline uint64_t perhaps__bit_set_shared(uint64_t *words, uint64_t bit)
+{
+    uint64_t mask = perhaps__bit_mask(bit);
+    uint64_t *word = &words[bit >> 6];
+    if ((perhaps__word(word) & mask) != 0) {
+        return 0;
+    }
+    return (__atomic_fetch_or(word, mask, __ATOMIC_RELAXED) & mask) == 0;
 }
 
 // Bits set in `count` words.

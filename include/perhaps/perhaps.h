@@ -36,8 +36,24 @@
  * case-folded, trimmed or decoded. Text that means the same but differs in bytes is a different key.
  *
  * Threads: any number of threads may read one filter at the same time (the calls that take a const
- * perhaps_filter). A call that changes a filter needs it for itself. Different filters are independent. No
- * call keeps hidden global state, so there is nothing to initialise.
+ * perhaps_filter). A call that changes a filter needs it for itself, unless the filter is PERHAPS_SHARED. Different
+ * filters are independent. There is nothing to initialise.
+ *
+ * Shared filters (PERHAPS_SHARED) take every call, from any thread, at any time, but perhaps_free().
+ *   Readers (might_contain, times, count_at_most, and their twins) never wait, for nothing. They take no lock.
+ *   An add is seen by every query that begins after it returned, in the usual sense: where the program orders the two
+ *   (the same thread, a lock, an atomic flag, a message), the query answers 1. No further fence is needed. A query that
+ *   runs beside the add may answer either way; a query beside the relocation of a cuckoo key never misses it.
+ *   A batch is not one step: each key is added or removed by itself, in order.
+ *   Two threads that add one absent key at once: at least one is told 1 (it was surely absent before every add that had
+ *   returned), and all of them may be. With PERHAPS_CLAIM exactly one is.
+ *   Nothing is lost: no bit, no increment, no fingerprint. Counters and tallies in the statistics are exact, but for
+ *   `adds`, which counts answers of 1.
+ *   perhaps_encode(), perhaps_save(), perhaps_stats(), perhaps_convert(), perhaps_merge() and perhaps_clear() see (or
+ *   make) the state of one instant, which contains every add that returned before the call began. Adds and removes that
+ *   are called meanwhile wait until it is done (until the payload is copied, where it is saved); readers do not.
+ *   A pointer from perhaps_metadata() is the caller's to protect against perhaps_set_metadata().
+ *   A call that fails leaves the set unchanged; fingerprints of a cuckoo filter may lie in other places.
  *
  * Ownership: the library copies what it keeps. What a call returns through an out-parameter belongs to the
  * caller and is released by the call that the text names. perhaps_free(NULL) does nothing. No other call
@@ -186,6 +202,14 @@ enum perhaps_at_capacity {
  * smallest p of the kind. */
 #define PERHAPS_LAYERS_MAX 32
 
+/* How a filter may be used; see "Threads" above. Not a part of the file: a loaded filter gets the like of them from
+ * perhaps_load_options. */
+enum perhaps_flag {
+    PERHAPS_SHARED = 1, /* threads may change it at the same time */
+    PERHAPS_CLAIM = 2   /* shared, and: of several concurrent adders of a key that was surely absent, exactly one is
+                           told 1 */
+};
+
 /* What to create. Exactly two of capacity, fpr and bytes are given (not zero); the third follows from them.
  *
  * Sizing (Bloom 1970): m = -n ln p / (ln 2)^2 bits and k = (m/n) ln 2 positions are the ideal; the library
@@ -213,7 +237,7 @@ typedef struct perhaps_options {
                                            PERHAPS_E_FULL, 2 to PERHAPS_SEARCH_MAX; 0: PERHAPS_SEARCH_DEFAULT */
     uint32_t at_capacity;               /* enum perhaps_at_capacity */
     uint32_t growth;                    /* growing: 2 (0: that), 4 or 8 */
-    uint32_t reserved;                  /* 0 */
+    uint32_t flags;                     /* set of enum perhaps_flag */
     uint64_t max_capacity;              /* growing: distinct keys to plan for and to stop at; 0: unknown */
     uint64_t max_bytes;                 /* growing: most memory for all layers; 0: what the machine has */
 } perhaps_options;
@@ -568,9 +592,11 @@ PERHAPS_API int perhaps_encode(const perhaps_filter *filter, void *buffer, size_
 
 /* Bits of perhaps_load_options.flags. */
 enum perhaps_load_flag {
-    PERHAPS_OPEN_COPY = 1 /* perhaps_open(): read the file into memory of its own instead of mapping it. The
-                             filter can then be changed (in memory; save it to keep that), and nobody who
-                             truncates the file meanwhile can harm the process */
+    PERHAPS_OPEN_COPY = 1,   /* perhaps_open(): read the file into memory of its own instead of mapping it. The
+                                filter can then be changed (in memory; save it to keep that), and nobody who
+                                truncates the file meanwhile can harm the process */
+    PERHAPS_OPEN_SHARED = 2, /* as PERHAPS_SHARED; of no consequence for a mapped filter, which nobody changes */
+    PERHAPS_OPEN_CLAIM = 4   /* as PERHAPS_CLAIM */
 };
 
 /* How to load; NULL stands for all zero. */

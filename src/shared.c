@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "shared.h"
+
+#include "layers.h"
+#include "place.h"
+
+// Keys between two passages of the gate: a snapshot waits no longer than these take.
+#define BLOCK 4096
+
+/* ---------------------------------------------------------------- life */
+
+// One lock for about four cache lines, so that writers rarely meet; at most 256 KiB, so that locks stay in the cache.
+static uint64_t stripes_for(uint64_t payload_size)
+{
+    uint64_t count = 64;
+    while (count < 65536 && count < payload_size / 256) {
+        count *= 2;
+    }
+    return count;
+}
+
+bool perhaps__shared_begin(perhaps_filter *filter, uint32_t flags, uint64_t payload_size)
+{
+    bool claim = (flags & PERHAPS_CLAIM) != 0;
+    bool in_steps = perhaps__filter_is_bounded(filter); // adding asks and adds: kernels see a part only
+    uint64_t stripes = stripes_for(filter->growth.factor != 0 ? UINT64_MAX : payload_size);
+    uint64_t claims = claim && in_steps ? 1024 : 0;
+    uint64_t size = (stripes + claims) * sizeof(uint32_t);
+    struct perhaps__shared *shared = perhaps__allocate(&filter->allocator, sizeof *shared);
+    uint32_t *words = shared != NULL ? perhaps__allocate(&filter->allocator, size) : NULL;
+    if (words == NULL || !perhaps__gate_init(&shared->gate)) {
+        perhaps__release(&filter->allocator, words, size);
+        perhaps__release(&filter->allocator, shared, sizeof *shared);
+        return false;
+    }
+    (void)pthread_mutex_init(&shared->growing, NULL); // cannot fail with default attributes
+    shared->words = words;
+    shared->words_size = size;
+    shared->claims = (struct perhaps__stripes){.words = claims != 0 ? words + stripes : NULL, .mask = claims - 1};
+    filter->setting.stripes = (struct perhaps__stripes){.words = words, .mask = stripes - 1};
+    filter->setting.claim = claim && !in_steps;
+    filter->shared = shared;
+    return true;
+}
+
+void perhaps__shared_end(perhaps_filter *filter)
+{
+    struct perhaps__shared *shared = filter->shared;
+    if (shared != NULL) {
+        perhaps__gate_destroy(&shared->gate);
+        (void)pthread_mutex_destroy(&shared->growing);
+        perhaps__release(&filter->allocator, shared->words, shared->words_size);
+        perhaps__release(&filter->allocator, shared, sizeof *shared);
+    }
+}
+
+/* ---------------------------------------------------------------- the gate */
+
+void perhaps__close(const perhaps_filter *filter)
+{
+    if (filter->shared != NULL) {
+        perhaps__gate_close(&filter->shared->gate);
+    }
+}
+
+void perhaps__open(const perhaps_filter *filter)
+{
+    if (filter->shared != NULL) {
+        perhaps__gate_open(&filter->shared->gate);
+    }
+}
+
+void perhaps__close_both(const perhaps_filter *a, const perhaps_filter *b)
+{
+    bool in_order = (uintptr_t)a < (uintptr_t)b;
+    perhaps__close(in_order ? a : b);
+    if (a != b) {
+        perhaps__close(in_order ? b : a);
+    }
+}
+
+void perhaps__open_both(const perhaps_filter *a, const perhaps_filter *b)
+{
+    perhaps__open(a);
+    if (a != b) {
+        perhaps__open(b);
+    }
+}
+
+/* ---------------------------------------------------------------- tallies */
+
+// Counters that do not change are not touched: most calls change one or two.
+static void add_relaxed(uint64_t *counter, uint64_t more)
+{
+    if (more != 0) {
+        (void)__atomic_fetch_add(counter, more, __ATOMIC_RELAXED);
+    }
+}
+
+static void raise_relaxed(uint64_t *counter, uint64_t value)
+{
+    uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED);
+    while (now < value &&
+           !__atomic_compare_exchange_n(counter, &now, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+// A tally of a single call starts at 0: what it counts down (slots and copies removed) wraps, and so does the sum.
+void perhaps__tally_add(struct perhaps__tally *tally, const struct perhaps__tally *more)
+{
+    add_relaxed(&tally->keys, more->keys);
+    add_relaxed(&tally->used, more->used);
+    add_relaxed(&tally->copies, more->copies);
+    add_relaxed(&tally->removals, more->removals);
+    add_relaxed(&tally->saturated, more->saturated);
+    for (size_t i = 0; i < PERHAPS_PATHS; i++) {
+        add_relaxed(&tally->paths[i], more->paths[i]);
+    }
+    raise_relaxed(&tally->deepest, more->deepest);
+    add_relaxed(&tally->refused_full, more->refused_full);
+    add_relaxed(&tally->refused_copies, more->refused_copies);
+    add_relaxed(&tally->refused_early, more->refused_early);
+}
+
+struct perhaps__tally perhaps__tally_load(const struct perhaps__tally *tally)
+{
+    return (struct perhaps__tally){
+        .keys = __atomic_load_n(&tally->keys, __ATOMIC_RELAXED),
+        .used = __atomic_load_n(&tally->used, __ATOMIC_RELAXED),
+        .copies = __atomic_load_n(&tally->copies, __ATOMIC_RELAXED),
+        .removals = __atomic_load_n(&tally->removals, __ATOMIC_RELAXED),
+    };
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static size_t add_simply(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+{
+    const size_t few = 16;
+    struct perhaps__tally tally = {0};
+    perhaps__add_many_function *add = count < few ? filter->view.add_few : filter->view.add_many;
+    size_t added = add(&filter->view, hashes, count, out, &tally, refusal);
+    perhaps__tally_add(&filter->layers[0]->tally, &tally);
+    return added;
+}
+
+// Asking all layers and adding to one are several steps: who claims a key holds its lock over all of them.
+static size_t add_claimed(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+{
+    size_t added = 0;
+    while (added < count) {
+        uint32_t *claim =
+            perhaps__stripe(&filter->shared->claims, perhaps__place(hashes[added], filter->setting.seed_key));
+        perhaps__stripe_lock(claim);
+        size_t done = perhaps__layers_add(filter, hashes + added, 1, out != NULL ? out + added : NULL, refusal);
+        perhaps__stripe_unlock(claim);
+        if (done == 0) {
+            break;
+        }
+        added++;
+    }
+    return added;
+}
+
+size_t perhaps__shared_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+{
+    bool claims = filter->shared->claims.words != NULL;
+    perhaps__filter_add_function *add = !perhaps__filter_is_bounded(filter) ? add_simply
+                                        : claims                            ? add_claimed
+                                                                            : perhaps__layers_add;
+    size_t added = 0;
+    while (added < count) {
+        size_t block = (size_t)perhaps__min(BLOCK, count - added);
+        uint8_t *block_out = out != NULL ? out + added : NULL;
+        uint32_t slot = perhaps__gate_enter(&filter->shared->gate);
+        size_t done = add(filter, hashes + added, block, block_out, refusal);
+        perhaps__gate_leave(&filter->shared->gate, slot);
+        added += done;
+        if (done < block) {
+            break;
+        }
+    }
+    return added;
+}
+
+size_t perhaps__shared_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+{
+    size_t removed = 0;
+    while (removed < count) {
+        size_t block = (size_t)perhaps__min(BLOCK, count - removed);
+        uint8_t *block_out = out != NULL ? out + removed : NULL;
+        uint32_t slot = perhaps__gate_enter(&filter->shared->gate);
+        size_t done = perhaps__layers_remove(filter, hashes + removed, block, block_out, refusal);
+        perhaps__gate_leave(&filter->shared->gate, slot);
+        removed += done;
+        if (done < block) {
+            break;
+        }
+    }
+    return removed;
+}

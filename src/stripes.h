@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Layer 0: short locks, one for all places (keys, blocks, buckets) whose number falls on it, and with each lock a version
+// for readers that look without locking.
+//
+// A word is: bit 0, locked; the other 31 bits, the version, which is odd while something moves under the lock. Readers
+// compare the versions before and after. A version comes round after 2^30 moves under one lock: a reader would have to
+// sleep that long between two loads, and wake at the very same count.
+#ifndef PERHAPS_STRIPES_H
+#define PERHAPS_STRIPES_H
+
+#include <sched.h>
+
+#include "base.h"
+
+struct perhaps__stripes {
+    uint32_t *words;
+    uint64_t mask; // their number, a power of two, less 1
+};
+
+#define PERHAPS_STRIPE_LOCKED 1U
+#define PERHAPS_STRIPE_MOVING 2U // the lowest bit of the version
+
+static inline uint32_t *perhaps__stripe(const struct perhaps__stripes *stripes, uint64_t place)
+{
+    return &stripes->words[place & stripes->mask];
+}
+
+static inline void perhaps__stripe_lock(uint32_t *stripe)
+{
+    for (unsigned tries = 1;
+         (__atomic_fetch_or(stripe, PERHAPS_STRIPE_LOCKED, __ATOMIC_ACQUIRE) & PERHAPS_STRIPE_LOCKED) != 0; tries++) {
+        while ((__atomic_load_n(stripe, __ATOMIC_RELAXED) & PERHAPS_STRIPE_LOCKED) != 0) {
+            if (tries++ % 64 == 0) {
+                (void)sched_yield(); // the holder may be waiting for this processor
+            }
+        }
+    }
+}
+
+static inline void perhaps__stripe_unlock(uint32_t *stripe)
+{
+    // A plain store, for others only set the bit that is set already. A locked instruction would cost as much again.
+    uint32_t word = __atomic_load_n(stripe, __ATOMIC_RELAXED);
+    __atomic_store_n(stripe, word & ~PERHAPS_STRIPE_LOCKED, __ATOMIC_RELEASE);
+}
+
+#endif

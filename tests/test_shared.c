@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: MIT
+// Filters that threads share: nothing is lost, nothing is missed, claims are won once, snapshots are whole. For each kind,
+// fixed and growing. Also run under the thread sanitizer.
+//
+//     test_shared [scale]    more keys and rounds; the long tier takes 50
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+static unsigned long scale = 1;
+
+#define MOST_THREADS 16
+
+// One thread of several that do the same beside each other.
+struct worker {
+    perhaps_filter *filter;
+    unsigned number;
+    unsigned threads;
+    uint64_t keys;
+    uint64_t won;       // adds that returned 1
+    uint64_t missed;    // resident keys that were called absent: there must be none
+    uint64_t asked;     // resident keys asked for
+    uint64_t failed;    // calls that failed
+    uint64_t *progress; // keys of this thread whose adding has returned
+    const int *stop;
+    uint8_t *wins; // a counter for each key
+};
+
+typedef void *work_function(void *worker);
+
+// A hash for key number i. Keys from RESIDENT on are added before the threads start.
+#define RESIDENT (UINT64_C(1) << 40)
+
+static uint64_t hash_of(uint64_t number)
+{
+    return number * UINT64_C(0x9e3779b97f4a7c15) + 12345;
+}
+
+static void run_threads(work_function *work, struct worker *workers, unsigned count)
+{
+    pthread_t threads[MOST_THREADS + 2];
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+}
+
+static void add_alone(perhaps_filter *filter, uint64_t first, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(perhaps_add_hash(filter, hash_of(first + i)) >= 0);
+    }
+}
+
+static uint64_t count_missing(const perhaps_filter *filter, uint64_t first, uint64_t count)
+{
+    uint64_t missing = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        missing += perhaps_might_contain_hash(filter, hash_of(first + i)) == 0;
+    }
+    return missing;
+}
+
+// ---- the filters that are tested
+
+struct variant {
+    const char *name;
+    perhaps_options options;
+    bool counts;
+    bool removes;
+};
+
+static const struct variant variants[] = {
+    {"bloom", {.kind = PERHAPS_KIND_BLOOM}, false, false},
+    {"blocked", {.kind = PERHAPS_KIND_BLOCKED}, false, false},
+    {"bloom, growing", {.kind = PERHAPS_KIND_BLOOM, .at_capacity = PERHAPS_AT_CAPACITY_GROW}, false, false},
+    {"blocked, growing", {.kind = PERHAPS_KIND_BLOCKED, .at_capacity = PERHAPS_AT_CAPACITY_GROW}, false, false},
+};
+
+#define FOR_EACH_VARIANT(variant)                                                                                      \
+    for (const struct variant *variant = variants; variant < variants + SUPPORT_COUNT(variants); variant++)
+
+static bool grows(const struct variant *variant)
+{
+    return variant->options.at_capacity == PERHAPS_AT_CAPACITY_GROW;
+}
+
+// Growing ones begin at a hundredth of what they will hold.
+static perhaps_filter *make(const struct variant *variant, uint64_t keys, uint32_t flags)
+{
+    perhaps_options options = variant->options;
+    options.size = sizeof options;
+    options.capacity = grows(variant) ? keys / 100 + 1 : keys;
+    options.fpr = 0.001;
+    options.flags = flags;
+    return support_create(&options);
+}
+
+// ---- writers only
+
+// Adds every threads-th key, one by one or in batches of changing size.
+static void *add_share(void *context)
+{
+    struct worker *worker = context;
+    uint64_t hashes[300];
+    uint8_t out[300];
+    size_t waiting = 0;
+    for (uint64_t i = worker->number; i < worker->keys; i += worker->threads) {
+        hashes[waiting++] = hash_of(i);
+        if (waiting >= 1 + i % 300 || i + worker->threads >= worker->keys) {
+            size_t done = 0;
+            if (waiting == 1) {
+                int result = perhaps_add_hash(worker->filter, hashes[0]);
+                worker->failed += result < 0;
+                worker->won += result == 1;
+            } else {
+                worker->failed += perhaps_add_many_hash(worker->filter, hashes, waiting, out, &done) < 0;
+                for (size_t j = 0; j < done; j++) {
+                    worker->won += out[j];
+                }
+            }
+            waiting = 0;
+        }
+    }
+    return NULL;
+}
+
+static void init_workers(struct worker *workers, unsigned count, perhaps_filter *filter, uint64_t keys)
+{
+    for (unsigned i = 0; i < count; i++) {
+        workers[i] = (struct worker){.filter = filter, .number = i, .threads = count, .keys = keys};
+    }
+}
+
+// What can be counted exactly is what one thread would have made.
+static void test_no_write_is_lost(void **state)
+{
+    uint64_t keys = SUPPORT_SCALED(200000 * scale);
+    FOR_EACH_VARIANT(variant)
+    {
+        perhaps_filter *filter = make(variant, keys, PERHAPS_SHARED);
+        perhaps_filter *alone = make(variant, keys, 0);
+        struct worker workers[MOST_THREADS];
+        init_workers(workers, MOST_THREADS, filter, keys);
+        run_threads(add_share, workers, MOST_THREADS);
+        add_alone(alone, 0, keys);
+        uint64_t won = 0;
+        for (unsigned i = 0; i < MOST_THREADS; i++) {
+            assert_int_equal(workers[i].failed, 0);
+            won += workers[i].won;
+        }
+        assert_int_equal(count_missing(filter, 0, keys), 0);
+        perhaps_statistics shared = support_stats(filter);
+        perhaps_statistics single = support_stats(alone);
+        assert_int_equal(shared.adds, won);
+        assert_true(shared.capacity_now >= shared.adds);
+        if (!grows(variant)) {
+            assert_int_equal(shared.set_bits, single.set_bits);
+            assert_int_equal(shared.copies, single.copies);
+            assert_in_range(shared.adds, keys - keys / 500, keys); // false positives come in another order
+        } else {
+            assert_int_equal(shared.layers, single.layers); // each added once
+        }
+        perhaps_free(filter);
+        perhaps_free(alone);
+    }
+}
+
+// ---- claims
+
+// All threads add all keys, each beginning elsewhere, so that they meet again and again.
+static void *claim_all(void *context)
+{
+    struct worker *worker = context;
+    uint64_t first = worker->keys / 64 * worker->number; // close enough for threads to overtake each other
+    for (uint64_t i = 0; i < worker->keys; i++) {
+        uint64_t key = (first + i) % worker->keys;
+        uint64_t hash = hash_of(key);
+        uint8_t out = 0;
+        size_t done = 0;
+        int result = i % 3 != 0 ? perhaps_add_hash(worker->filter, hash)
+                                : perhaps_add_many_hash(worker->filter, &hash, 1, &out, &done);
+        worker->failed += result < 0;
+        if (result == 1 || out == 1) {
+            (void)__atomic_fetch_add(&worker->wins[key], 1, __ATOMIC_RELAXED);
+        }
+    }
+    return NULL;
+}
+
+static void test_claims_are_won_once(void **state)
+{
+    uint64_t keys = SUPPORT_SCALED(20000 * scale);
+    FOR_EACH_VARIANT(variant)
+    {
+        perhaps_filter *filter = make(variant, keys * (variant->counts ? MOST_THREADS : 1), PERHAPS_CLAIM);
+        struct worker workers[MOST_THREADS];
+        uint8_t *wins = support_allocate(keys);
+        memset(wins, 0, keys);
+        init_workers(workers, MOST_THREADS, filter, keys);
+        for (unsigned i = 0; i < MOST_THREADS; i++) {
+            workers[i].wins = wins;
+        }
+        run_threads(claim_all, workers, MOST_THREADS);
+        uint64_t winners = 0;
+        for (uint64_t i = 0; i < keys; i++) {
+            assert_in_range(wins[i], 0, 1);
+            winners += wins[i];
+        }
+        for (unsigned i = 0; i < MOST_THREADS; i++) {
+            assert_int_equal(workers[i].failed, 0);
+        }
+        // The others were false positives when they were first added: on average at most half of p of all keys.
+        assert_in_range(winners, keys - keys / 500, keys);
+        assert_int_equal(winners, support_stats(filter).adds);
+        free(wins);
+        perhaps_free(filter);
+    }
+}
+
+// ---- readers beside writers
+
+static void *ask_residents(void *context)
+{
+    struct worker *worker = context;
+    uint64_t hashes[64];
+    uint8_t out[64];
+    for (uint64_t i = 0; __atomic_load_n(worker->stop, __ATOMIC_RELAXED) == 0; i++) {
+        for (size_t j = 0; j < 64; j++) {
+            hashes[j] = hash_of(RESIDENT + (i * 64 + j) % worker->keys);
+        }
+        (void)perhaps_might_contain_many_hash(worker->filter, hashes, 64, out, NULL);
+        for (size_t j = 0; j < 64; j++) {
+            worker->missed += out[j] == 0;
+            worker->missed += j % 8 == 0 && perhaps_ask_hash(worker->filter, hashes[j]) == 0;
+            worker->missed += j % 8 == 1 && perhaps_count_at_most_hash(worker->filter, hashes[j]) == 0;
+        }
+        worker->asked += 64 + 16;
+    }
+    return NULL;
+}
+
+// Adds keys of its own; removes them again, where that can be done, and adds others.
+static void *come_and_go(void *context)
+{
+    struct worker *worker = context;
+    uint64_t first = (uint64_t)worker->number << 32;
+    bool removes = false;
+    for (uint64_t i = 0; i < worker->keys; i++) {
+        int result = perhaps_add_hash(worker->filter, hash_of(first + i));
+        worker->failed += result < 0 && result != PERHAPS_E_FULL && result != PERHAPS_E_COPIES;
+        if (i == 0) {
+            removes = perhaps_remove_hash(worker->filter, hash_of(first)) != PERHAPS_E_UNSUPPORTED;
+        } else if (removes && result >= 0) {
+            worker->failed += perhaps_remove_hash(worker->filter, hash_of(first + i)) != 1;
+        }
+    }
+    return NULL;
+}
+
+struct both {
+    struct worker *worker;
+    work_function *work;
+};
+
+static void *run_either(void *context)
+{
+    struct both *both = context;
+    return both->work(both->worker);
+}
+
+// Writers until they are done, readers until the writers are.
+static void run_beside(struct worker *writers, unsigned writer_count, work_function *write, struct worker *readers,
+                       unsigned reader_count, work_function *read)
+{
+    pthread_t threads[MOST_THREADS];
+    struct both tasks[MOST_THREADS];
+    int stop = 0;
+    for (unsigned i = 0; i < reader_count; i++) {
+        readers[i].stop = &stop;
+        tasks[i] = (struct both){&readers[i], read};
+    }
+    for (unsigned i = 0; i < reader_count; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, run_either, &tasks[i]), 0);
+    }
+    run_threads(write, writers, writer_count);
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < reader_count; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+}
+
+static void test_residents_are_never_missed(void **state)
+{
+    uint64_t keys = SUPPORT_SCALED(100000 * scale);
+    FOR_EACH_VARIANT(variant)
+    {
+        perhaps_filter *filter = make(variant, keys, PERHAPS_SHARED);
+        uint64_t residents = keys * 9 / 10;
+        add_alone(filter, RESIDENT, residents);
+        struct worker writers[3];
+        struct worker readers[2];
+        init_workers(writers, 3, filter, variant->removes ? keys : grows(variant) ? keys : keys / 30);
+        init_workers(readers, 2, filter, residents);
+        run_beside(writers, 3, come_and_go, readers, 2, ask_residents);
+        for (unsigned i = 0; i < 3; i++) {
+            assert_int_equal(writers[i].failed, 0);
+        }
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(readers[i].missed, 0);
+            assert_true(readers[i].asked > 0);
+        }
+        assert_int_equal(count_missing(filter, RESIDENT, residents), 0);
+        perhaps_free(filter);
+    }
+}
+
+// ---- snapshots beside writers
+
+static void *add_and_tell(void *context)
+{
+    struct worker *worker = context;
+    uint64_t first = (uint64_t)worker->number << 32;
+    for (uint64_t i = 0; i < worker->keys; i++) {
+        worker->failed += perhaps_add_hash(worker->filter, hash_of(first + i)) < 0;
+        __atomic_store_n(worker->progress, i + 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+#define WRITERS 4
+
+// Everything that was added before the snapshot began is in it; and what it says of itself is true, or it would not load.
+static void *take_snapshots(void *context)
+{
+    struct worker *worker = context;
+    while (__atomic_load_n(worker->stop, __ATOMIC_RELAXED) == 0 || worker->asked == 0) {
+        uint64_t before[WRITERS];
+        for (unsigned i = 0; i < WRITERS; i++) {
+            before[i] = __atomic_load_n(&worker->progress[i], __ATOMIC_ACQUIRE);
+        }
+        size_t room = 1 << 22;
+        uint8_t *bytes = malloc(room);
+        size_t size = 0;
+        perhaps_filter *copy = NULL;
+        worker->failed += perhaps_encode(worker->filter, bytes, room, &size, NULL) != PERHAPS_OK;
+        worker->failed += perhaps_decode(bytes, size, NULL, &copy, NULL) != PERHAPS_OK;
+        for (unsigned i = 0; copy != NULL && i < WRITERS; i++) {
+            worker->missed += count_missing(copy, (uint64_t)i << 32, before[i]);
+        }
+        worker->asked++;
+        perhaps_free(copy);
+        free(bytes);
+    }
+    return NULL;
+}
+
+static void test_snapshots_are_whole(void **state)
+{
+    uint64_t keys = SUPPORT_SCALED(40000 * scale);
+    FOR_EACH_VARIANT(variant)
+    {
+        perhaps_filter *filter = make(variant, WRITERS * keys, PERHAPS_SHARED);
+        uint64_t progress[WRITERS] = {0};
+        struct worker writers[WRITERS];
+        struct worker snapshots[1];
+        init_workers(writers, WRITERS, filter, keys);
+        init_workers(snapshots, 1, filter, keys);
+        snapshots[0].progress = progress;
+        for (unsigned i = 0; i < WRITERS; i++) {
+            writers[i].progress = &progress[i];
+        }
+        run_beside(writers, WRITERS, add_and_tell, snapshots, 1, take_snapshots);
+        assert_int_equal(snapshots[0].failed, 0);
+        assert_int_equal(snapshots[0].missed, 0);
+        for (unsigned i = 0; i < WRITERS; i++) {
+            assert_int_equal(writers[i].failed, 0);
+            assert_int_equal(count_missing(filter, (uint64_t)i << 32, keys), 0);
+        }
+        perhaps_free(filter);
+    }
+}
+
+// ---- everything at once
+
+// Calls of every sort; each must succeed, whatever the others do.
+static void *do_everything(void *context)
+{
+    struct worker *worker = context;
+    uint64_t random = worker->number;
+    perhaps_filter *other = NULL;
+    perhaps_statistics s = {.size = sizeof s};
+    uint8_t *bytes = malloc(1 << 20);
+    for (uint64_t i = 0; i < worker->keys; i++) {
+        uint64_t what = support_random(&random) % 64;
+        uint64_t hash = hash_of(support_random(&random) % 3000);
+        size_t size = 0;
+        if (what == 0) {
+            worker->failed += perhaps_encode(worker->filter, bytes, 1 << 20, &size, NULL) != PERHAPS_OK;
+            worker->failed += perhaps_decode(bytes, size, NULL, &other, NULL) != PERHAPS_OK;
+            int merged = perhaps_merge(worker->filter, other, NULL);
+            worker->failed +=
+                merged < 0 && merged != PERHAPS_E_UNSUPPORTED && merged != PERHAPS_E_FULL && merged != PERHAPS_E_COPIES;
+            perhaps_free(other);
+            other = NULL;
+        } else if (what == 1) {
+            worker->failed += perhaps_clear(worker->filter) != PERHAPS_OK;
+        } else if (what < 4) {
+            worker->failed += perhaps_stats(worker->filter, &s) != PERHAPS_OK;
+            worker->failed += perhaps_stats_of_layer(worker->filter, 0, &s) != PERHAPS_OK;
+        } else if (what == 4) {
+            worker->failed += perhaps_set_metadata(worker->filter, bytes, what) != PERHAPS_OK;
+        } else if (what < 40) {
+            int result = perhaps_add_hash(worker->filter, hash);
+            worker->failed += result < 0 && result != PERHAPS_E_FULL && result != PERHAPS_E_COPIES;
+        } else {
+            worker->failed += perhaps_might_contain_hash(worker->filter, hash) < 0;
+            worker->failed += perhaps_might_contain_times_hash(worker->filter, hash, what % 4) < 0;
+        }
+    }
+    free(bytes);
+    return NULL;
+}
+
+static void test_every_mix(void **state)
+{
+    static const uint32_t flags[] = {PERHAPS_SHARED, PERHAPS_SHARED | PERHAPS_CLAIM};
+    static const unsigned threads[] = {2, 3, 16};
+    FOR_EACH_VARIANT(variant)
+    {
+        for (size_t i = 0; i < SUPPORT_COUNT(flags) * SUPPORT_COUNT(threads); i++) {
+            perhaps_filter *filter = make(variant, 3000, flags[i % 2]);
+            unsigned count = threads[i / 2];
+            struct worker workers[MOST_THREADS];
+            init_workers(workers, count, filter, SUPPORT_SCALED(20000 * scale) / count);
+            run_threads(do_everything, workers, count);
+            for (unsigned j = 0; j < count; j++) {
+                assert_int_equal(workers[j].failed, 0);
+            }
+            perhaps_free(filter);
+        }
+    }
+}
+
+// ---- what threads do not change
+
+// One thread alone gets the same bytes from a shared filter as from one that is not.
+static void test_alone_it_is_the_same_filter(void **state)
+{
+    FOR_EACH_VARIANT(variant)
+    {
+        perhaps_filter *filters[3];
+        for (uint32_t i = 0; i < 3; i++) {
+            filters[i] = make(variant, 5000, i); // nothing, shared, claim
+            support_add_keys(filters[i], SUPPORT_WORDS, 0, 3000);
+            for (uint64_t j = 0; j < 3000; j++) {
+                int result = perhaps_add_hash(filters[i], hash_of(j));
+                assert_true(result == 0 || result == 1);
+            }
+        }
+        support_assert_same(filters[0], filters[1]);
+        support_assert_same(filters[0], filters[2]);
+        struct support_bytes bytes = support_encode(filters[1]);
+        perhaps_load_options options = {.size = sizeof options, .flags = PERHAPS_OPEN_SHARED | PERHAPS_OPEN_CLAIM};
+        perhaps_filter *loaded = NULL;
+        assert_int_equal(perhaps_decode(bytes.data, bytes.size, &options, &loaded, NULL), PERHAPS_OK);
+        add_alone(loaded, 7000, 500);
+        add_alone(filters[0], 7000, 500);
+        support_assert_same(filters[0], loaded);
+        free(bytes.data);
+        perhaps_free(loaded);
+        for (uint32_t i = 0; i < 3; i++) {
+            perhaps_free(filters[i]);
+        }
+    }
+}
+
+static void test_memory_runs_out(void **state)
+{
+    FOR_EACH_VARIANT(variant)
+    {
+        for (uint64_t fail_at = 1; fail_at <= 6; fail_at++) { // filter, shared, stripes, payload, layer; none
+            struct support_memory memory = {.fail_at = fail_at};
+            perhaps_allocator allocator = support_memory_allocator(&memory);
+            perhaps_options options = variant->options;
+            options.size = sizeof options;
+            options.capacity = 100;
+            options.fpr = 0.01;
+            options.flags = PERHAPS_CLAIM;
+            options.allocator = &allocator;
+            perhaps_filter *filter = NULL;
+            perhaps_error error = SUPPORT_ERROR;
+            int result = perhaps_create(&options, &filter, &error);
+            assert_int_equal(result, fail_at < 6 ? PERHAPS_E_MEMORY : PERHAPS_OK);
+            perhaps_free(filter);
+            assert_true(support_memory_is_clean(&memory));
+        }
+    }
+}
+
+static void test_flags_that_are_none(void **state)
+{
+    perhaps_options options = SUPPORT_OPTIONS(.capacity = 10, .fpr = 0.01, .flags = 4);
+    perhaps_filter *filter = NULL;
+    perhaps_error error = SUPPORT_ERROR;
+    support_assert_failed(perhaps_create(&options, &filter, &error), PERHAPS_E_OPTION, &error);
+    assert_string_equal(error.subject, "flags");
+}
+
+int main(int argc, char **argv)
+{
+    scale = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_write_is_lost),
+        cmocka_unit_test(test_claims_are_won_once),
+        cmocka_unit_test(test_residents_are_never_missed),
+        cmocka_unit_test(test_snapshots_are_whole),
+        cmocka_unit_test(test_every_mix),
+        cmocka_unit_test(test_alone_it_is_the_same_filter),
+        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_flags_that_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
