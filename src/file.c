@@ -91,7 +91,7 @@ static int open_copy(struct file_source *file, uint64_t length, const struct per
     return perhaps__decode(&source, loading, filter, error);
 }
 
-static int open_mapped(const struct file_source *file, uint64_t length, const struct perhaps__loading *loading,
+static int open_mapped(struct file_source *file, uint64_t length, const struct perhaps__loading *loading,
                        perhaps_filter **filter, perhaps_error *error)
 {
     if (length > SIZE_MAX / 2) {
@@ -126,6 +126,79 @@ static int fail_not_a_file(perhaps_error *error, const char *path, mode_t mode)
                          "is %s, not a perhaps filter", S_ISDIR(mode) ? "a directory" : "not a regular file");
 }
 
+/* ---------------------------------------------------------------- where a filter came from */
+
+// Which file a path led to. A file that is saved is another one; one that is written to in place has another time.
+struct perhaps__origin {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec modified;
+    char path[]; // as it was given
+};
+
+static bool is_same_file(const struct perhaps__origin *origin, const struct stat *status)
+{
+    return origin->device == status->st_dev && origin->inode == status->st_ino && origin->size == status->st_size &&
+           origin->modified.tv_sec == status->st_mtim.tv_sec && origin->modified.tv_nsec == status->st_mtim.tv_nsec;
+}
+
+static bool remember_origin(perhaps_filter *filter, const char *path, const struct stat *status)
+{
+    size_t length = strlen(path) + 1;
+    filter->origin_size = sizeof *filter->origin + length;
+    filter->origin = perhaps__allocate(&filter->allocator, filter->origin_size);
+    if (filter->origin == NULL) {
+        return false;
+    }
+    filter->origin->device = status->st_dev;
+    filter->origin->inode = status->st_ino;
+    filter->origin->size = status->st_size;
+    filter->origin->modified = status->st_mtim;
+    memcpy(filter->origin->path, path, length);
+    return true;
+}
+
+int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_options *options, perhaps_filter **newer,
+                   perhaps_error *error)
+{
+    if (filter == NULL || newer == NULL) {
+        return fail_argument(error);
+    }
+    if (filter->origin == NULL) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
+                             "the filter was not opened from a file");
+    }
+    struct stat status;
+    if (stat(filter->origin->path, &status) != 0) {
+        return fail_io(error, filter->origin->path, "examined");
+    }
+    if (is_same_file(filter->origin, &status)) {
+        return 0;
+    }
+    int result = perhaps_open(filter->origin->path, options, newer, error);
+    return result < 0 ? result : 1;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static int open_file(struct file_source *file, const struct stat *status, const struct perhaps__loading *loading,
+                     perhaps_filter **filter, perhaps_error *error)
+{
+    bool copied = (loading->flags & PERHAPS_OPEN_COPY) != 0 || status->st_size == 0; // nothing maps no bytes
+    perhaps_filter *opened = NULL;
+    int result = (copied ? open_copy : open_mapped)(file, (uint64_t)status->st_size, loading, &opened, error);
+    if (result < 0) {
+        return result;
+    }
+    if (!remember_origin(opened, file->path, status)) {
+        perhaps_free(opened);
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_MEMORY, .subject = file->path}, NULL);
+    }
+    *filter = opened;
+    return PERHAPS_OK;
+}
+
 int perhaps_open(const char *path, const perhaps_load_options *given, perhaps_filter **filter, perhaps_error *error)
 {
     if (path == NULL || filter == NULL) {
@@ -146,10 +219,8 @@ int perhaps_open(const char *path, const perhaps_load_options *given, perhaps_fi
         result = fail_io(error, path, "examined");
     } else if (!S_ISREG(status.st_mode)) {
         result = fail_not_a_file(error, path, status.st_mode);
-    } else if ((loading.flags & PERHAPS_OPEN_COPY) != 0 || status.st_size == 0) {
-        result = open_copy(&file, (uint64_t)status.st_size, &loading, filter, error); // nothing maps no bytes
     } else {
-        result = open_mapped(&file, (uint64_t)status.st_size, &loading, filter, error);
+        result = open_file(&file, &status, &loading, filter, error);
     }
     close_quietly(file.file);
     return result;

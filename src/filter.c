@@ -129,6 +129,7 @@ void perhaps_free(perhaps_filter *filter)
         filter->unmap(filter->mapping, filter->mapping_size);
     }
     perhaps__release(&allocator, filter->metadata, filter->metadata_size);
+    perhaps__release(&allocator, filter->origin, filter->origin_size);
     perhaps__release(&allocator, filter, sizeof *filter);
 }
 

@@ -30,6 +30,9 @@ struct perhaps_filter {
     void *mapping;
     size_t mapping_size;
     void (*unmap)(void *mapping, size_t size);
+    // The file that it was opened from, or NULL. What it is there is file.c's.
+    struct perhaps__origin *origin;
+    size_t origin_size;
 };
 
 // Everything about a filter but its layers.

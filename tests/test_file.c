@@ -436,6 +436,58 @@ static void test_another_process_answers_the_same(void **state)
 
 #define test_in_directory(test) cmocka_unit_test_setup_teardown(test, support_make_directory, support_remove_directory)
 
+// ---- opening again
+
+static void test_reopening(void **state)
+{
+    static const uint32_t flags[] = {0, PERHAPS_OPEN_COPY};
+    char *path = support_path(state, "reopened.perhaps");
+    for (size_t i = 0; i < SUPPORT_COUNT(flags); i++) {
+        perhaps_load_options options = {.size = sizeof options, .flags = flags[i]};
+        perhaps_filter *made = support_filter(100, 0.01, 1);
+        support_save(made, path);
+        perhaps_filter *old = support_open(path, flags[i]);
+        perhaps_filter *newer = NULL;
+        assert_int_equal(perhaps_reopen(old, &options, &newer, NULL), 0);
+        assert_null(newer);
+        support_add_keys(made, SUPPORT_WORDS, 0, 50);
+        support_save(made, path);
+        assert_int_equal(perhaps_reopen(old, &options, &newer, NULL), 1);
+        support_assert_same(newer, made);
+        assert_int_equal(support_stats(old).adds, 0); // as it was
+        perhaps_filter *again = NULL;
+        assert_int_equal(perhaps_reopen(newer, &options, &again, NULL), 0);
+        assert_int_equal(perhaps_reopen(old, &options, &again, NULL), 1); // still behind
+        perhaps_free(again);
+        perhaps_free(old);
+        perhaps_free(newer);
+        perhaps_free(made);
+    }
+    free(path);
+}
+
+static void test_reopening_what_is_not_there(void **state)
+{
+    char *path = support_path(state, "gone.perhaps");
+    perhaps_filter *made = support_filter(100, 0.01, 1);
+    perhaps_filter *newer = NULL;
+    perhaps_error error = SUPPORT_ERROR;
+    support_assert_failed(perhaps_reopen(made, NULL, &newer, &error), PERHAPS_E_UNSUPPORTED, &error);
+    support_save(made, path);
+    perhaps_filter *old = support_open(path, 0);
+    support_write_file(path, "other", 5);
+    support_assert_failed(perhaps_reopen(old, NULL, &newer, &error), PERHAPS_E_NOT_A_FILTER, &error);
+    assert_int_equal(unlink(path), 0);
+    support_assert_failed(perhaps_reopen(old, NULL, &newer, &error), PERHAPS_E_IO, &error);
+    assert_string_equal(error.subject, path);
+    assert_null(newer);
+    assert_int_equal(perhaps_reopen(NULL, NULL, &newer, NULL), PERHAPS_E_ARGUMENT);
+    assert_int_equal(perhaps_reopen(old, NULL, NULL, NULL), PERHAPS_E_ARGUMENT);
+    perhaps_free(old);
+    perhaps_free(made);
+    free(path);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--answer") == 0) {
@@ -454,6 +506,8 @@ int main(int argc, char **argv)
         test_in_directory(test_places_that_cannot_be_written),
         test_in_directory(test_forbidden_files),
         test_in_directory(test_no_room),
+        test_in_directory(test_reopening),
+        test_in_directory(test_reopening_what_is_not_there),
         test_in_directory(test_another_process_answers_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

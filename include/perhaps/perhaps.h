@@ -630,6 +630,18 @@ PERHAPS_API int perhaps_decode(const void *bytes, size_t length, const perhaps_l
 PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *options, perhaps_filter **filter,
                              perhaps_error *error);
 
+/* Asks whether the file that a filter was opened from has been replaced or changed since, and if so opens it anew: for
+ * processes that read a filter which another process saves again and again. The filter that they have stays valid and as
+ * it was until it is freed; go over to the new one, and free the old one when nobody uses it any more. The question
+ * alone costs one stat() of the path as it was given (a relative one is looked up where the process now is).
+ *
+ *   1   *newer is a filter of its own, opened as in perhaps_open() with `options`; release both with perhaps_free().
+ *   0   The file is the one that was opened. *newer is not touched.
+ *   <0  An error of perhaps_open(): PERHAPS_E_IO also when the file is gone. PERHAPS_E_UNSUPPORTED for a filter that
+ *       was not opened from a file. The filter that there is can be used on. */
+PERHAPS_API int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_options *options,
+                               perhaps_filter **newer, perhaps_error *error);
+
 /* Saves a filter to a file, atomically and durably: a temporary file beside it is written, flushed to the
  * disk, renamed over `path`, and the directory flushed. A reader sees the old file or the new one; a crash
  * leaves one of them whole; on error the temporary file is removed and `path` is untouched. An existing
