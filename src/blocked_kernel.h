@@ -10,6 +10,7 @@
 //   make_mask_LAYOUT(placed, mask)  the bits of a key in a block, for the four layouts
 //   TABLE            name of the table of kernels that results
 #include "blocked.h"
+#include "blocked_regions.h"
 #include "place.h"
 #include "view.h"
 
@@ -24,9 +25,6 @@ struct flight {
 
 // How many keys are on their way. 64 to 512 measure alike.
 #define AHEAD 128
-
-// How many keys ahead a lock is asked for: it may be in the cache of another processor.
-#define LOCKS_AHEAD 16
 
 INLINE struct flight start(const struct perhaps__view *view, uint64_t hash, size_t block_bytes)
 {
@@ -142,50 +140,69 @@ DEFINE_LAYOUT(32_8x32, 32)
 DEFINE_LAYOUT(64_8x64, 64)
 DEFINE_LAYOUT(64_8x64_two, 64)
 
-// Beside other threads. A key whose bits are all there costs no lock; the others are set under the lock of their block,
-// by vector operations: locked instructions word by word would take 5 ns each and not overlap.
-struct shared_flight {
-    struct flight key;
-    uint32_t *stripe;
-};
-
-INLINE struct shared_flight fetch_shared(const struct perhaps__view *view, const uint64_t *hash, size_t block_bytes)
+// Beside other threads: vector stores under the lock of a region, so that exactly one adder of an absent key finds it
+// absent. Locked instructions word by word would take 5 ns each and not overlap.
+INLINE struct flight start_placed(const struct perhaps__view *view, uint64_t placed, size_t block_bytes)
 {
-    struct flight key = fetch(view, hash, block_bytes);
-    uint64_t number = (uint64_t)(key.block - (uint8_t *)view->memory) / block_bytes;
-    uint32_t *stripe = perhaps__stripe(&view->stripes, number);
-    return (struct shared_flight){.key = key, .stripe = stripe};
+    uint64_t block = perhaps__multiply_high(placed, view->range);
+    return (struct flight){.block = (uint8_t *)view->memory + block * block_bytes, .placed = placed};
 }
 
 #define DEFINE_SHARED(layout, block_bytes)                                                                             \
-    INLINE bool insert_shared_##layout(struct shared_flight flight)                                                    \
+    TARGET static void add_region_##layout(const struct perhaps__view *view, const struct perhaps__regions *keys,      \
+                                           size_t region, uint8_t *out, struct perhaps__tally *tally)                  \
     {                                                                                                                  \
-        vector mask[VECTORS(block_bytes)];                                                                             \
-        make_mask_##layout(flight.key.placed, mask);                                                                   \
-        if (covers(flight.key.block, mask, VECTORS(block_bytes))) {                                                    \
-            return false;                                                                                              \
+        size_t i = keys->begin[region];                                                                                \
+        size_t end = keys->begin[region + 1];                                                                          \
+        uint32_t *lock = perhaps__region_lock(view, region);                                                           \
+        if (i == end) {                                                                                                \
+            return;                                                                                                    \
         }                                                                                                              \
-        perhaps__stripe_lock(flight.stripe);                                                                           \
-        bool is_new = set_mask(flight.key.block, mask, VECTORS(block_bytes));                                          \
-        perhaps__stripe_unlock(flight.stripe);                                                                         \
-        return is_new;                                                                                                 \
+        perhaps__stripe_lock(lock);                                                                                    \
+        for (; i < end; i++) {                                                                                         \
+            uint64_t next = keys->placed[i + AHEAD < keys->begin[PERHAPS_REGIONS] ? i + AHEAD : i];                    \
+            __builtin_prefetch(start_placed(view, next, block_bytes).block, 0, 1);                                     \
+            note(insert_##layout(start_placed(view, keys->placed[i], block_bytes)), keys->index[i], out, tally);       \
+        }                                                                                                              \
+        perhaps__stripe_unlock(lock);                                                                                  \
+    }                                                                                                                  \
+    TARGET static void add_few_shared_##layout(const struct perhaps__view *view, unsigned shift,                       \
+                                               const uint64_t *hashes, size_t count, uint8_t *out,                     \
+                                               struct perhaps__tally *tally)                                           \
+    {                                                                                                                  \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            struct flight key = start(view, hashes[i], block_bytes);                                                   \
+            uint64_t number = perhaps__multiply_high(key.placed, view->range);                                         \
+            uint32_t *lock = perhaps__region_lock(view, number >> shift);                                              \
+            bool is_new = false;                                                                                       \
+            if (!contains_##layout(key)) {                                                                             \
+                perhaps__stripe_lock(lock);                                                                            \
+                is_new = insert_##layout(key);                                                                         \
+                perhaps__stripe_unlock(lock);                                                                          \
+            }                                                                                                          \
+            note(is_new, i, out, tally);                                                                               \
+        }                                                                                                              \
     }                                                                                                                  \
     TARGET static size_t add_shared_##layout(const struct perhaps__view *shared, const uint64_t *hashes, size_t count, \
                                              uint8_t *out, struct perhaps__tally *tally, int *refusal)                 \
     {                                                                                                                  \
         (void)refusal;                                                                                                 \
         const struct perhaps__view view = *shared;                                                                     \
-        struct shared_flight flight[AHEAD];                                                                            \
-        for (size_t i = 0; i < AHEAD && i < count; i++) {                                                              \
-            flight[i] = fetch_shared(&view, hashes + i, block_bytes);                                                  \
-        }                                                                                                              \
-        for (size_t i = 0; i < count; i++) {                                                                           \
-            if (i + LOCKS_AHEAD < count) {                                                                             \
-                __builtin_prefetch(flight[(i + LOCKS_AHEAD) % AHEAD].stripe, 1);                                       \
+        unsigned shift = perhaps__region_shift(view.range);                                                            \
+        struct perhaps__regions keys;                                                                                  \
+        for (size_t i = 0; i < count; i += PERHAPS_REGION_KEYS) {                                                      \
+            size_t block = (size_t)perhaps__min(PERHAPS_REGION_KEYS, count - i);                                       \
+            uint8_t *block_out = out != NULL ? out + i : NULL;                                                         \
+            if (block < PERHAPS_REGION_KEYS / 8) {                                                                     \
+                add_few_shared_##layout(&view, shift, hashes + i, block, block_out, tally);                            \
+                continue;                                                                                              \
             }                                                                                                          \
-            note(insert_shared_##layout(flight[i % AHEAD]), i, out, tally);                                            \
-            if (i + AHEAD < count) {                                                                                   \
-                flight[i % AHEAD] = fetch_shared(&view, hashes + i + AHEAD, block_bytes);                              \
+            perhaps__sort_by_region(&view, shift, hashes + i, block, &keys);                                           \
+            for (size_t j = 0; j < AHEAD && j < block; j++) {                                                          \
+                __builtin_prefetch(start_placed(&view, keys.placed[j], block_bytes).block, 0, 1);                      \
+            }                                                                                                          \
+            for (size_t region = 0; region < PERHAPS_REGIONS; region++) {                                              \
+                add_region_##layout(&view, &keys, region, block_out, tally);                                           \
             }                                                                                                          \
         }                                                                                                              \
         return count;                                                                                                  \

@@ -9,10 +9,11 @@
 
 /* ---------------------------------------------------------------- life */
 
-// One lock for about four cache lines, so that writers rarely meet; at most 256 KiB, so that locks stay in the cache.
+// One lock for about four cache lines, so that writers rarely meet; at most 256 KiB, so that locks stay in the cache. At
+// least as many as blocked needs for its regions.
 static uint64_t stripes_for(uint64_t payload_size)
 {
-    uint64_t count = 64;
+    uint64_t count = 1024;
     while (count < 65536 && count < payload_size / 256) {
         count *= 2;
     }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// What it costs to share a filter between threads, and what it brings. Run by hand:
+//
+//     threads [keys, default 10000000] [rounds, default 5]
+//
+// For each kind two filters of one size are filled and asked in turn (A B A B ...): one that is not shared, and one that
+// is, first by one thread and then by two, each with half of the work. Figures are medians of the rounds, in nanoseconds
+// for a key and, for two threads, in keys per second compared with one. docs/threads.md has a run and how to read it.
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "perhaps/perhaps.h"
+
+#define BLOCK (UINT64_C(1) << 20)
+#define MOST_ROUNDS 51
+
+static uint64_t keys = 10000000;
+static unsigned rounds = 5;
+
+static double now(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static void must(int result)
+{
+    if (result < 0) {
+        (void)fprintf(stderr, "threads: %s\n", perhaps_message(result));
+        exit(1);
+    }
+}
+
+// Key number i as a hash.
+static uint64_t hash_of(uint64_t i)
+{
+    i = (i ^ (i >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    i = (i ^ (i >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return i ^ (i >> 31);
+}
+
+// A part of the work of one measurement. Hashes are made outside the time that is taken.
+struct part {
+    perhaps_filter *filter;
+    bool adds;
+    uint64_t first;
+    uint64_t end;
+    double time; // spent in the library
+    pthread_barrier_t *start;
+};
+
+static void *work(void *context)
+{
+    struct part *part = context;
+    uint64_t *hashes = malloc(BLOCK * sizeof *hashes);
+    uint8_t *out = malloc(BLOCK);
+    if (hashes == NULL || out == NULL) {
+        must(PERHAPS_E_MEMORY);
+    }
+    (void)pthread_barrier_wait(part->start);
+    for (uint64_t at = part->first; at < part->end; at += BLOCK) {
+        size_t count = (size_t)(part->end - at < BLOCK ? part->end - at : BLOCK);
+        for (size_t i = 0; i < count; i++) {
+            hashes[i] = hash_of(at + i);
+        }
+        double start = now();
+        must(part->adds ? perhaps_add_many_hash(part->filter, hashes, count, NULL, NULL)
+                        : perhaps_might_contain_many_hash(part->filter, hashes, count, out, NULL));
+        part->time += now() - start;
+    }
+    free(hashes);
+    free(out);
+    return NULL;
+}
+
+// Nanoseconds a key, as all threads together get through them: each took its part in so much time of its own.
+static double measure(perhaps_filter *filter, bool adds, unsigned threads)
+{
+    pthread_t ids[2];
+    struct part parts[2];
+    pthread_barrier_t start;
+    double rate = 0.0; // keys a nanosecond
+    (void)pthread_barrier_init(&start, NULL, threads);
+    for (unsigned i = 0; i < threads; i++) {
+        parts[i] = (struct part){filter, adds, keys * i / threads, keys * (i + 1) / threads, 0.0, &start};
+        if (pthread_create(&ids[i], NULL, work, &parts[i]) != 0) {
+            must(PERHAPS_E_MEMORY);
+        }
+    }
+    for (unsigned i = 0; i < threads; i++) {
+        (void)pthread_join(ids[i], NULL);
+        rate += (double)(parts[i].end - parts[i].first) / parts[i].time;
+    }
+    (void)pthread_barrier_destroy(&start);
+    return 1.0 / rate;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *times)
+{
+    qsort(times, rounds, sizeof *times, ascending);
+    return times[rounds / 2];
+}
+
+// Not shared; shared, one thread; shared, two threads.
+enum { ALONE, ONE, TWO, CASES };
+
+static void measure_kind(uint32_t kind)
+{
+    static double times[2][CASES][MOST_ROUNDS];
+    perhaps_filter *filters[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        perhaps_options options = {
+            .size = sizeof options, .kind = kind, .capacity = keys, .fpr = 0.01, .flags = i == 0 ? 0 : PERHAPS_SHARED};
+        perhaps_error error = {.size = sizeof error};
+        if (perhaps_create(&options, &filters[i], &error) < 0) {
+            (void)fprintf(stderr, "threads: %s\n", error.text);
+            exit(1);
+        }
+    }
+    for (unsigned round = 0; round < rounds; round++) {
+        for (unsigned c = ALONE; c < CASES; c++) {
+            perhaps_filter *filter = filters[c != ALONE];
+            must(perhaps_clear(filter));
+            times[0][c][round] = measure(filter, true, c == TWO ? 2 : 1);
+            times[1][c][round] = measure(filter, false, c == TWO ? 2 : 1);
+        }
+    }
+    for (unsigned what = 0; what < 2; what++) {
+        double t[CASES];
+        for (unsigned c = ALONE; c < CASES; c++) {
+            t[c] = median(times[what][c]);
+        }
+        printf("%-9s %-8s %8.2f %8.2f %6.2f %8.2f %6.2f\n", perhaps_kind_name(kind), what == 0 ? "add" : "look up",
+               t[ALONE], t[ONE], t[ONE] / t[ALONE], t[TWO], t[ONE] / t[TWO]);
+        (void)fflush(stdout);
+    }
+    perhaps_free(filters[0]);
+    perhaps_free(filters[1]);
+}
+
+int main(int argc, char **argv)
+{
+    keys = argc > 1 ? strtoull(argv[1], NULL, 10) : keys;
+    rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : rounds;
+    rounds = rounds < 1 ? 1 : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
+    printf("%llu keys, batches of ready hashes, medians of %u rounds, ns a key\n", (unsigned long long)keys, rounds);
+    printf("%-9s %-8s %8s %8s %6s %8s %6s\n", "kind", "", "alone", "shared", "ratio", "2 threads", "gain");
+    for (uint32_t kind = 1; perhaps_kind_name(kind) != NULL; kind++) {
+        measure_kind(kind);
+    }
+    return 0;
+}
