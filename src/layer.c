@@ -29,6 +29,7 @@ void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload, const
         .positions = layer->shape.positions,
         .shape = layer->shape,
         .stripes = setting->stripes,
+        .tally = &layer->tally,
         .claim = setting->claim,
     };
     layer->operations->view(layer, &layer->view);

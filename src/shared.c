@@ -9,12 +9,12 @@
 
 /* ---------------------------------------------------------------- life */
 
-// One lock for about four cache lines, so that writers rarely meet; at most 256 KiB, so that locks stay in the cache. At
+// One lock for about four cache lines, so that writers rarely meet; at most 16 KiB, so that locks stay in the first-level cache. At
 // least as many as blocked needs for its regions.
 static uint64_t stripes_for(uint64_t payload_size)
 {
     uint64_t count = 1024;
-    while (count < 65536 && count < payload_size / 256) {
+    while (count < 4096 && count < payload_size / 256) {
         count *= 2;
     }
     return count;
@@ -106,12 +106,23 @@ static void raise_relaxed(uint64_t *counter, uint64_t value)
     }
 }
 
+// Copies stay at zero where keys that saturated their counters are removed more often than they were added.
+static void change_copies(uint64_t *copies, uint64_t change)
+{
+    uint64_t now = __atomic_load_n(copies, __ATOMIC_RELAXED);
+    uint64_t then;
+    do {
+        bool below = change > UINT64_MAX / 2 && now < 0 - change;
+        then = below ? 0 : now + change;
+    } while (change != 0 && !__atomic_compare_exchange_n(copies, &now, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
 // A tally of a single call starts at 0: what it counts down (slots and copies removed) wraps, and so does the sum.
 void perhaps__tally_add(struct perhaps__tally *tally, const struct perhaps__tally *more)
 {
     add_relaxed(&tally->keys, more->keys);
     add_relaxed(&tally->used, more->used);
-    add_relaxed(&tally->copies, more->copies);
+    change_copies(&tally->copies, more->copies);
     add_relaxed(&tally->removals, more->removals);
     add_relaxed(&tally->saturated, more->saturated);
     for (size_t i = 0; i < PERHAPS_PATHS; i++) {

@@ -55,6 +55,7 @@ static void add_layer(const perhaps_statistics *layer, perhaps_statistics *sum)
     sum->refused_full += layer->refused_full;
     sum->refused_copies += layer->refused_copies;
     sum->refused_early += layer->refused_early;
+    sum->unsettled += layer->unsettled;
     for (size_t i = 0; i < PERHAPS_PATHS; i++) {
         sum->paths[i] += layer->paths[i];
     }

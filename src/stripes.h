@@ -37,11 +37,41 @@ static inline void perhaps__stripe_lock(uint32_t *stripe)
     }
 }
 
+// Before anything moves between places on locked stripes, and again after it.
+static inline void perhaps__stripe_step(uint32_t *stripe)
+{
+    uint32_t word = __atomic_load_n(stripe, __ATOMIC_RELAXED);
+    uint32_t version = (word & ~PERHAPS_STRIPE_LOCKED) + PERHAPS_STRIPE_MOVING;
+    __atomic_store_n(stripe, version | PERHAPS_STRIPE_LOCKED, __ATOMIC_RELEASE);
+}
+
 static inline void perhaps__stripe_unlock(uint32_t *stripe)
 {
     // A plain store, for others only set the bit that is set already. A locked instruction would cost as much again.
     uint32_t word = __atomic_load_n(stripe, __ATOMIC_RELAXED);
     __atomic_store_n(stripe, word & ~PERHAPS_STRIPE_LOCKED, __ATOMIC_RELEASE);
+}
+
+// All of them, for what concerns the whole: in order, as everybody locks more than one.
+static inline void perhaps__stripes_lock_all(const struct perhaps__stripes *stripes)
+{
+    for (uint64_t i = 0; i <= stripes->mask; i++) {
+        perhaps__stripe_lock(&stripes->words[i]);
+    }
+}
+
+static inline void perhaps__stripes_step_all(const struct perhaps__stripes *stripes)
+{
+    for (uint64_t i = 0; i <= stripes->mask; i++) {
+        perhaps__stripe_step(&stripes->words[i]);
+    }
+}
+
+static inline void perhaps__stripes_unlock_all(const struct perhaps__stripes *stripes)
+{
+    for (uint64_t i = 0; i <= stripes->mask; i++) {
+        perhaps__stripe_unlock(&stripes->words[i]);
+    }
 }
 
 #endif

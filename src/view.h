@@ -33,6 +33,7 @@ struct perhaps__tally {
     uint64_t refused_full;
     uint64_t refused_copies;
     uint64_t refused_early;
+    uint64_t unsettled; // look-ups beside moves that were given up
 };
 
 // Answers, 0 or 1, for many hashes.
@@ -67,6 +68,7 @@ struct perhaps__view {
     uint64_t reciprocal;                        // of range, for kinds that divide by it
     struct perhaps__shape shape;
     struct perhaps__stripes stripes; // of a filter that threads share; otherwise words is NULL
+    struct perhaps__tally *tally;    // of the layer, for what kernels read or count beside other threads
     bool claim;                      // of several adders of one absent key exactly one is told that it was
 };
 

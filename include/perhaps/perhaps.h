@@ -543,6 +543,8 @@ typedef struct perhaps_statistics {
     uint64_t refused_copies;       /* adds refused with PERHAPS_E_COPIES */
     uint64_t refused_early;        /* of refused_full: at a load far below what this shape reaches. The hash of a CALLER
                                       filter is then suspect, or many keys look alike */
+    uint64_t unsettled;            /* shared filters: look-ups answered "perhaps" because fingerprints of their buckets
+                                      were moving each time they looked again */
 } perhaps_statistics;
 
 /* Fills *statistics for the whole filter. Of several layers, sizes and counts are summed; fill is set_bits / bits (cuckoo:
