@@ -22,6 +22,12 @@ static inline uint64_t perhaps__min(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static inline uint64_t perhaps__saturating_sum(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
 // The high 64 bits of a product: a * b / 2^64. With b a range, it maps an evenly spread 64-bit `a`
 // evenly to [0, b) for about the price of one multiplication (Lemire 2019), where % costs a division.
 static inline uint64_t perhaps__multiply_high(uint64_t a, uint64_t b)

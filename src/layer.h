@@ -74,6 +74,9 @@ static inline uint64_t *perhaps__layer_words(const struct perhaps__layer *layer)
     return (uint64_t *)(void *)layer->payload; // aligned to PERHAPS_LINE by every allocation and mapping
 }
 
+// The probe of kinds whose keys have k positions anywhere in the range.
+uint64_t perhaps__layer_probe_positions(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed);
+
 // Keys that leave this fill on average: a given bit is hit by a key with probability k/m, whether that is anywhere or
 // within a block, and escapes n keys with probability (1 - k/m)^n (Swamidass and Baldi 2007).
 double perhaps__distinct_for(double fill, double range, double positions);

@@ -5,12 +5,8 @@
 #include "bloom.h"
 #include "cpu.h"
 #include "layer.h"
-#include "place.h"
+#include "place_many.h"
 #include "words.h"
-
-// In second-level caches; k independent accesses overlap by themselves, so that filters a few times as large count as
-// near. Measured: docs/benchmarks.md.
-#define NEAR 4
 
 static bool is_sound(const struct perhaps__layer *layer)
 {
@@ -21,7 +17,7 @@ static bool is_sound(const struct perhaps__layer *layer)
 
 static void view_bloom(const struct perhaps__layer *layer, struct perhaps__view *view)
 {
-    bool near = layer->payload_size <= NEAR * perhaps__cpu_l2_bytes();
+    bool near = layer->payload_size <= PERHAPS_PLACE_NEAR * perhaps__cpu_l2_bytes();
     view->ask = perhaps__bloom_ask;
     view->ask_many = near ? perhaps__bloom_ask_near : perhaps__bloom_ask_far;
     view->add_many = near ? perhaps__bloom_add_near : perhaps__bloom_add_far;
@@ -50,22 +46,13 @@ static void describe(const struct perhaps__layer *layer, perhaps_statistics *sta
     statistics->distinct_estimate = perhaps__distinct_for(statistics->fill, bits, layer->shape.positions);
 }
 
-static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed)
-{
-    struct perhaps__walk walk = perhaps__walk_start(placed);
-    for (uint32_t i = 0; i < layer->shape.positions; i++) {
-        digest = perhaps__mix(digest ^ perhaps__walk_next(&walk, layer->range));
-    }
-    return digest;
-}
-
 const struct perhaps__layer_operations perhaps__layer_bloom = {
     .is_sound = is_sound,
     .view = view_bloom,
     .recount = recount,
     .merge = merge,
     .describe = describe,
-    .probe = probe,
+    .probe = perhaps__layer_probe_positions,
     .agrees = perhaps__layer_agrees_without_removal,
     .keeps_used = true,
 };

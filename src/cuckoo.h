@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+// Layer 2: the cuckoo filter (Fan, Andersen, Kaminsky and Mitzenmacher 2014): fingerprints in buckets of a few slots,
+// each in one of two buckets, either of which follows from the other and the fingerprint.
+//
+//   i1 = h mod b, i2 = (H(fingerprint) - i1) mod b
+//
+// With the sum of both fixed, going to the other bucket twice leads back, whatever the number b of buckets is. (XOR, which
+// the paper has, needs a power of two.) H reads the base bits of the fingerprint alone, and h mod b the whole of h: in a
+// table of k*b buckets the pair of a key is that of b buckets, but for multiples of b, and so larger tables fold into
+// smaller ones.
+//
+// In memory slot s of bucket i is the f bits from bit (i * slots + s) * f on, bit j being bit j % 8 of byte j / 8; 0 is a
+// free slot.
+#ifndef PERHAPS_CUCKOO_H
+#define PERHAPS_CUCKOO_H
+
+#include "place.h"
+#include "sizing_cuckoo.h"
+#include "view.h"
+
+// What one filter's tables are worked with, computed from its view. A *group* is as many slots of a bucket as one load of
+// 8 bytes holds, wherever in a byte it begins: the whole bucket for 4 slots of up to 16 bits.
+struct perhaps__cuckoo {
+    uint8_t *bytes;
+    uint64_t buckets;
+    uint64_t reciprocal;
+    uint64_t seed_key;
+    uint64_t least;        // the smallest fingerprint
+    uint64_t fingerprints; // how many there are
+    uint64_t ones;         // 1 in every lane of a group
+    uint64_t tops;         // the top bit of every lane
+    uint32_t bits;         // of a fingerprint: f
+    uint32_t appended;     // of those, not base bits
+    uint32_t slots;
+    uint32_t groups; // in a bucket
+    uint32_t group_slots;
+    uint32_t search;
+    bool unique;
+};
+
+// Where a key belongs.
+struct perhaps__cuckoo_home {
+    uint64_t fingerprint;
+    uint64_t first;
+    uint64_t second;
+};
+
+// The same by the first bits of the buckets, which is what the verbs need: computed once, while the memory is awaited.
+struct perhaps__cuckoo_spots {
+    uint64_t fingerprint;
+    uint64_t first;
+    uint64_t second;
+};
+
+#define PERHAPS_CUCKOO_INLINE static inline __attribute__((always_inline))
+
+// floor((2^64 - 1) / divisor), for perhaps__cuckoo_modulo().
+static inline uint64_t perhaps__cuckoo_reciprocal(uint64_t divisor)
+{
+    return UINT64_MAX / divisor;
+}
+
+// value mod divisor. The estimated quotient value * reciprocal / 2^64 is the true one or one less: the reciprocal is short
+// of 2^64 / divisor by at most 1, hence the product by less than 1. So one subtraction at most is missing; where there
+// was none to do it wraps around and is the larger number.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_modulo(uint64_t value, uint64_t divisor, uint64_t reciprocal)
+{
+    uint64_t rest = value - perhaps__multiply_high(value, reciprocal) * divisor;
+    return perhaps__min(rest, rest - divisor);
+}
+
+// The fingerprint of a placed hash, evenly spread over [least, least + fingerprints). It is independent of the bucket:
+// high bits of a product on which all bits of the hash act, and of which h mod b tells nothing. Its first bits are those
+// of the narrower fingerprints of the same hash, because those are the same product with a smaller range.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_fingerprint(uint64_t placed, uint64_t least, uint64_t fingerprints)
+{
+    uint64_t mixed = (placed ^ (placed >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+    return least + perhaps__multiply_high(mixed, fingerprints);
+}
+
+// H, in [0, 2^62), so that adding a number of buckets does not overflow. Odd, so that of an even number of buckets none is
+// its own partner. Not a plain multiple, the sums and differences of which would repeat: few buckets would be within reach
+// of each other, and full ones would stay full.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_sum(uint64_t base)
+{
+    uint64_t mixed = base * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed ^ mixed >> 32) >> 2 | 1;
+}
+
+// The other bucket of a fingerprint.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_other(const struct perhaps__cuckoo *table, uint64_t fingerprint,
+                                                     uint64_t bucket)
+{
+    uint64_t sum = perhaps__cuckoo_sum(fingerprint >> table->appended);
+    return perhaps__cuckoo_modulo(sum + table->buckets - bucket, table->buckets, table->reciprocal);
+}
+
+// The home of a fingerprint that lies, or could lie, in a bucket.
+PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_home perhaps__cuckoo_home_at(const struct perhaps__cuckoo *table,
+                                                                          uint64_t fingerprint, uint64_t bucket)
+{
+    return (struct perhaps__cuckoo_home){fingerprint, bucket, perhaps__cuckoo_other(table, fingerprint, bucket)};
+}
+
+// The home of a key.
+PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_home perhaps__cuckoo_home(const struct perhaps__cuckoo *table,
+                                                                       uint64_t placed)
+{
+    uint64_t fingerprint = perhaps__cuckoo_fingerprint(placed, table->least, table->fingerprints);
+    uint64_t first = perhaps__cuckoo_modulo(placed, table->buckets, table->reciprocal);
+    return perhaps__cuckoo_home_at(table, fingerprint, first);
+}
+
+// How many of a bucket's slots one load holds. It begins in the byte that has the first bit: up to 7 others, fewer when
+// the groups' width is even, come before.
+PERHAPS_CUCKOO_INLINE uint32_t perhaps__cuckoo_group(uint32_t slots, uint32_t bits)
+{
+    uint32_t most = bits <= 8 ? 8 : bits <= 16 ? 4 : bits != 31 ? 2 : 1;
+    return slots < most ? slots : most;
+}
+
+// 1 in each of `slots` lanes of `bits` bits; together they are at most 64.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_ones(uint32_t slots, uint32_t bits)
+{
+    uint64_t ones = 1;
+    ones |= slots > 1 ? ones << bits : 0;
+    ones |= slots > 2 ? ones << 2 * bits : 0;
+    ones |= slots > 4 ? ones << 4 * bits : 0;
+    return ones;
+}
+
+// With `slots` a constant, and `whole` where a bucket is one group, most of this is too.
+PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo perhaps__cuckoo_table(const struct perhaps__view *view, uint32_t slots,
+                                                                   bool whole)
+{
+    uint32_t bits = view->shape.cell_bits;
+    uint32_t group_slots = whole ? slots : perhaps__cuckoo_group(slots, bits);
+    uint64_t ones = perhaps__cuckoo_ones(group_slots, bits);
+    return (struct perhaps__cuckoo){
+        .bytes = view->memory,
+        .buckets = view->range,
+        .reciprocal = view->reciprocal,
+        .seed_key = view->seed_key,
+        .least = perhaps__cuckoo_least(bits, view->shape.layout),
+        .fingerprints = perhaps__cuckoo_fingerprints(bits, view->shape.layout),
+        .ones = ones,
+        .tops = ones << (bits - 1),
+        .bits = bits,
+        .appended = bits - view->shape.layout,
+        .slots = slots,
+        .groups = whole ? 1 : slots / group_slots,
+        .group_slots = group_slots,
+        .search = view->shape.search,
+        .unique = view->shape.policy == PERHAPS_POLICY_UNIQUE,
+    };
+}
+
+// ---------------------------------------------------------------- slots
+
+// The first bit of a bucket.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_at(const struct perhaps__cuckoo *table, uint64_t bucket)
+{
+    return bucket * (table->slots * table->bits);
+}
+
+// The 8 bytes that a bit lies in, and 57 bits or more from that bit on.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load(const struct perhaps__cuckoo *table, uint64_t bit)
+{
+    uint64_t word;
+    memcpy(&word, table->bytes + (bit >> 3), sizeof word);
+    return perhaps__little64(word) >> (bit & 7);
+}
+
+// The top bit of each lane that is 0 in word. Lane by lane, without a carry between them: the lower bits plus the
+// largest number without a top bit reach the top unless they are 0.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_zeros(const struct perhaps__cuckoo *table, uint64_t word)
+{
+    uint64_t lower = table->tops - table->ones; // all bits of a lane but the top one
+    return ~(((word & lower) + lower) | word) & table->tops;
+}
+
+// Lanes among those of perhaps__cuckoo_zeros(): their sum piles up in the topmost lane, which holds 15 at least.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_count_lanes(const struct perhaps__cuckoo *table, uint64_t zeros)
+{
+    uint64_t sum = (zeros >> (table->bits - 1)) * table->ones >> ((table->group_slots - 1) * table->bits);
+    return sum & 15;
+}
+
+// Slots of a bucket, given by its first bit, that hold a value, 0 for free ones.
+struct perhaps__cuckoo_found {
+    uint64_t count;
+    uint64_t bit; // where the first of them begins, if there is one
+};
+
+PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_found perhaps__cuckoo_find(const struct perhaps__cuckoo *table,
+                                                                        uint64_t at, uint64_t value)
+{
+    struct perhaps__cuckoo_found found = {0, 0};
+    uint64_t pattern = value * table->ones;
+    uint64_t width = table->group_slots * table->bits;
+    for (uint64_t i = table->groups; i > 0; i--) {
+        uint64_t bit = at + (i - 1) * width;
+        uint64_t zeros = perhaps__cuckoo_zeros(table, perhaps__cuckoo_load(table, bit) ^ pattern);
+        uint64_t top = (uint64_t)__builtin_ctzll(zeros | UINT64_C(1) << 63);
+        found.count += perhaps__cuckoo_count_lanes(table, zeros);
+        found.bit = zeros != 0 ? bit + top + 1 - table->bits : found.bit;
+    }
+    return found;
+}
+
+// Whether a bucket holds a value; less work than finding where.
+PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t at, uint64_t value)
+{
+    uint64_t any = 0;
+    uint64_t pattern = value * table->ones;
+    uint64_t width = table->group_slots * table->bits;
+    for (uint64_t i = 0; i < table->groups; i++) {
+        uint64_t bit = at + i * width;
+        any |= perhaps__cuckoo_zeros(table, perhaps__cuckoo_load(table, bit) ^ pattern);
+    }
+    return any != 0;
+}
+
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_lane_mask(const struct perhaps__cuckoo *table)
+{
+    return (UINT64_C(1) << table->bits) - 1;
+}
+
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_get(const struct perhaps__cuckoo *table, uint64_t bit)
+{
+    return perhaps__cuckoo_load(table, bit) & perhaps__cuckoo_lane_mask(table);
+}
+
+// Writes a slot: 8 bytes are read and written, its neighbours' bits as they were.
+PERHAPS_CUCKOO_INLINE void perhaps__cuckoo_put(const struct perhaps__cuckoo *table, uint64_t bit, uint64_t value)
+{
+    uint64_t word;
+    uint8_t *at = table->bytes + (bit >> 3);
+    memcpy(&word, at, sizeof word);
+    uint64_t shift = bit & 7;
+    uint64_t others = perhaps__little64(word) & ~(perhaps__cuckoo_lane_mask(table) << shift);
+    word = perhaps__little64(others | value << shift);
+    memcpy(at, &word, sizeof word);
+}
+
+// ---------------------------------------------------------------- the verbs
+
+PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_spots perhaps__cuckoo_spots(const struct perhaps__cuckoo *table,
+                                                                         struct perhaps__cuckoo_home home)
+{
+    return (struct perhaps__cuckoo_spots){home.fingerprint, perhaps__cuckoo_at(table, home.first),
+                                          perhaps__cuckoo_at(table, home.second)};
+}
+
+// Adds a fingerprint both of whose buckets are full, by moving others to their other buckets: breadth-first search, the
+// first table->search buckets that it comes to, no bucket twice. Nothing is written before the whole path is known. Then
+// it is walked from its far end, and every fingerprint is copied before its old place is overwritten: there is no instant
+// at which one of them is nowhere.
+//
+// 0, with the number of moves counted, or PERHAPS_E_FULL or PERHAPS_E_COPIES; then only the count of refusals has changed.
+int perhaps__cuckoo_make_room(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *spots,
+                              struct perhaps__tally *tally);
+
+// Adds a fingerprint to one of its buckets, the one with more free slots. 1: it was in neither; 0: it was; or a code.
+PERHAPS_CUCKOO_INLINE int perhaps__cuckoo_add(const struct perhaps__cuckoo *table,
+                                              const struct perhaps__cuckoo_spots *spots, struct perhaps__tally *tally)
+{
+    bool present = perhaps__cuckoo_has(table, spots->first, spots->fingerprint) |
+                   perhaps__cuckoo_has(table, spots->second, spots->fingerprint);
+    if (table->unique && present) {
+        return 0;
+    }
+    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, spots->first, 0);
+    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, spots->second, 0);
+    struct perhaps__cuckoo_found free = second.count > first.count ? second : first;
+    if (PERHAPS_LIKELY(free.count > 0)) {
+        perhaps__cuckoo_put(table, free.bit, spots->fingerprint);
+        tally->paths[0]++;
+    } else {
+        int status = perhaps__cuckoo_make_room(table, spots, tally);
+        if (status < 0) {
+            return status;
+        }
+    }
+    tally->used++;
+    tally->copies++;
+    tally->keys += !present;
+    return !present;
+}
+
+// Slots that hold the fingerprint: each bucket once, also where both are one.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_count(const struct perhaps__cuckoo *table,
+                                                     const struct perhaps__cuckoo_spots *spots)
+{
+    uint64_t first = perhaps__cuckoo_find(table, spots->first, spots->fingerprint).count;
+    uint64_t second = perhaps__cuckoo_find(table, spots->second, spots->fingerprint).count;
+    return first + (spots->first != spots->second ? second : 0);
+}
+
+// Clears one slot that holds the fingerprint: the lowest of the first bucket, or else of the second. Whether there was
+// one.
+PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_remove(const struct perhaps__cuckoo *table,
+                                                  const struct perhaps__cuckoo_spots *spots,
+                                                  struct perhaps__tally *tally)
+{
+    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, spots->first, spots->fingerprint);
+    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, spots->second, spots->fingerprint);
+    struct perhaps__cuckoo_found found = first.count > 0 ? first : second;
+    bool is_there = found.count > 0;
+    if (is_there) {
+        perhaps__cuckoo_put(table, found.bit, 0);
+    }
+    tally->used -= is_there;
+    tally->copies -= is_there;
+    tally->removals += is_there;
+    return is_there;
+}
+
+// Adds every fingerprint of `from` to `into`: tables of the same slots, the buckets of `from` a multiple of those of
+// `into`, its fingerprints as wide or, beyond the base bits, wider. `into` then is as if the keys themselves had been
+// added. 0 or a code; `into` then holds a part of them.
+int perhaps__cuckoo_fold(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from,
+                         struct perhaps__tally *tally);
+
+// The functions of a view for one shape; *_far: for tables that do not fit the cache.
+struct perhaps__cuckoo_kernel {
+    perhaps_ask_function *ask;
+    perhaps__ask_many_function *ask_near;
+    perhaps__ask_many_function *ask_far;
+    perhaps__add_many_function *add_near;
+    perhaps__add_many_function *add_far;
+    perhaps__count_many_function *count_near;
+    perhaps__count_many_function *count_far;
+    perhaps__remove_many_function *remove_near;
+    perhaps__remove_many_function *remove_far;
+};
+
+const struct perhaps__cuckoo_kernel *perhaps__cuckoo_kernel(uint32_t slots, uint32_t fingerprint_bits);
+
+#endif
