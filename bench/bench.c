@@ -213,6 +213,17 @@ static void add_peers(struct results *results, const struct keys *keys)
     add_subject(results, peer);
 }
 
+// Each in memory of the same pages as the filter that it is held against, which is measured before it.
+static void add_yardsticks(struct results *results, const struct keys *keys, enum pages pages)
+{
+    const struct subject *counting = harness_find(results, "counting", keys->total, pages);
+    if (counting != NULL) {
+        struct subject *plain = harness_plain_counting_new(keys, results->fpr, pages);
+        plain->limits = counting;
+        add_subject(results, plain);
+    }
+}
+
 static void measure_size(const struct settings *settings, struct results *results, uint64_t size)
 {
     size_t first = results->count;
@@ -221,6 +232,9 @@ static void measure_size(const struct settings *settings, struct results *result
         for (size_t j = 0; j < settings->pages_count; j++) {
             add_subject(results, harness_filter_new(settings->kinds[i], keys, results->fpr, settings->pages[j]));
         }
+    }
+    for (size_t j = 0; settings->peers && j < settings->pages_count; j++) {
+        add_yardsticks(results, keys, settings->pages[j]);
     }
     if (settings->peers) {
         add_peers(results, keys);

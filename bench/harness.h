@@ -29,6 +29,10 @@
     X(ABSENT_BATCH, "absent, batch", false, "")                                                                        \
     X(MIXED_SINGLE, "mixed, single", false, "half of them added, in random order")                                     \
     X(MIXED_BATCH, "mixed, batch", false, "")                                                                          \
+    X(COUNT_SINGLE, "count, single", false, "perhaps_might_contain_times of added keys: every counter is looked at")   \
+    X(COUNT_BATCH, "count, batch", false, "the same in one call")                                                      \
+    X(REMOVE_SINGLE, "remove, single", true, "every ready hash, once, in the order in which they were added")          \
+    X(REMOVE_BATCH, "remove, batch", true, "the same in calls for up to 2^24 of them")                                 \
     X(STRING_HASH, "string: hash alone", false, "XXH3 of the strings below, one after the other; no filter")           \
     X(STRING_ADD_SINGLE, "string: add, single", true, "strings of 16 to 32 bytes, the last keys that fit in")          \
     X(STRING_ADD_BATCH, "string: add, batch", true, "the same by perhaps_add_many")                                    \
@@ -168,12 +172,19 @@ struct filling {
 };
 void harness_fill(struct subject *subject, struct keys *keys, const struct filling *filling, unsigned repetition);
 
+// Removes every hash from a filter that was filled; all must have been there.
+void harness_drain(struct subject *subject, struct keys *keys, enum operation operation, pass_function *pass,
+                   unsigned repetition);
+
 // ---------------------------------------------------------------- harness_filter.c, peers.c: the subjects
 
 struct subject *harness_filter_new(uint32_t kind, const struct keys *keys, double fpr, enum pages pages);
 
 // A Debian package's filter, or NULL where it is not built in or cannot be so large.
 struct subject *harness_libbloom_new(const struct keys *keys, double fpr);
+
+// counting_yardstick.c: a plain counting filter of 4-bit counters.
+struct subject *harness_plain_counting_new(const struct keys *keys, double fpr, enum pages pages);
 
 void harness_subject_release(struct subject *subject); // the filter; what was measured stays
 

@@ -74,6 +74,31 @@ static void ask_batch(struct job *job)
     harness_must(perhaps_might_contain_many_hash(job->filter, job->hashes, job->count, job->out, NULL), "look-up");
 }
 
+static void count_single(struct job *job)
+{
+    for (size_t i = 0; i < job->count; i++) {
+        job->out[i] = (uint8_t)perhaps_might_contain_times_hash(job->filter, job->hashes[i], 1);
+    }
+}
+
+static void count_batch(struct job *job)
+{
+    harness_must(perhaps_might_contain_times_many_hash(job->filter, job->hashes, job->count, 1, job->out, NULL),
+                 "count");
+}
+
+static void remove_single(struct job *job)
+{
+    for (size_t i = 0; i < job->count; i++) {
+        job->out[i] = (uint8_t)perhaps_remove_hash(job->filter, job->hashes[i]);
+    }
+}
+
+static void remove_batch(struct job *job)
+{
+    harness_must(perhaps_remove_many_hash(job->filter, job->hashes, job->count, job->out, NULL), "remove");
+}
+
 // A seed that the compiler does not know, as in the library: with a constant one it computes half of the hash.
 static volatile uint64_t opaque_seed;
 
@@ -174,9 +199,26 @@ static const struct step steps[] = {
     {OP_STRING_ABSENT_POINTERS, ASKED_ABSENT, ask_strings_pointers},
 };
 
+static const struct step counting_steps[] = {
+    {OP_COUNT_SINGLE, ASKED_PRESENT, count_single},
+    {OP_COUNT_BATCH, ASKED_PRESENT, count_batch},
+};
+
+// Whether the kind removes.
+static bool removes(perhaps_filter *filter)
+{
+    return perhaps_remove_many_hash(filter, NULL, 0, NULL, NULL) == PERHAPS_OK;
+}
+
 static void measure(struct subject *subject, struct keys *keys, unsigned repetition)
 {
     harness_fill(subject, keys, &by_single, repetition);
+    if (removes(subject->filter)) {
+        harness_drain(subject, keys, OP_REMOVE_SINGLE, remove_single, repetition);
+        harness_fill(subject, keys, &by_batch, repetition);
+        harness_run_steps(subject, keys, counting_steps, sizeof counting_steps / sizeof counting_steps[0], repetition);
+        harness_drain(subject, keys, OP_REMOVE_BATCH, remove_batch, repetition);
+    }
     harness_fill(subject, keys, &by_batch, repetition);
     if (repetition == 0) {
         check_all(subject, keys);

@@ -118,3 +118,20 @@ void harness_fill(struct subject *subject, struct keys *keys, const struct filli
     subject->ns[filling->add][repetition] = hashes_time / fills / (double)keys->hashes;
     subject->ns[filling->add_strings][repetition] = strings_time / fills / (double)keys->added.count;
 }
+
+void harness_drain(struct subject *subject, struct keys *keys, enum operation operation, pass_function *pass,
+                   unsigned repetition)
+{
+    double time = 0.0;
+    for (uint64_t first = 0; first < keys->hashes; first += keys->block) {
+        struct job job = {.filter = subject->filter, .count = harness_block(keys, first), .out = keys->out};
+        job.hashes = keys->block_hashes;
+        time += timed(pass, &job);
+        for (size_t i = 0; i < job.count; i++) {
+            if (job.out[i] != 1) {
+                fail(subject, operation, "an added key was not removed", i);
+            }
+        }
+    }
+    subject->ns[operation][repetition] = time / (double)keys->hashes;
+}

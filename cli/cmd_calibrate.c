@@ -11,9 +11,6 @@
 #include "messages.h"
 #include "options.h"
 #include "output.h"
-#include "utf8.h"
-
-enum { SHOWN_KEY = 200 };
 
 struct calibration {
     const struct arguments *arguments;
@@ -25,7 +22,7 @@ struct calibration {
     struct hashset absent;
     uint64_t false_negatives;
     uint64_t first_line; // of the first false negative
-    char first_key[4 * SHOWN_KEY + 1];
+    char first_key[SHOWN_KEY_SIZE];
     uint64_t also_present; // keys of the absent file that are in the present file too
     uint64_t repeated;
 };
@@ -38,9 +35,8 @@ static int fail_memory(const struct input *input)
 static void note_false_negative(struct calibration *c, const struct batch *batch, size_t at)
 {
     if (c->false_negatives++ == 0) {
-        size_t length = batch->lengths[at] < SHOWN_KEY ? batch->lengths[at] : SHOWN_KEY;
         c->first_line = batch->first_line + at;
-        (void)utf8_escape(c->first_key, sizeof c->first_key, batch->keys[at], length);
+        show_key(c->first_key, batch->keys[at], batch->lengths[at]);
     }
 }
 

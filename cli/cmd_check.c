@@ -17,6 +17,7 @@ struct check {
     uint8_t wanted;    // the answer that selects a key: 1, or 0 with -v
     bool has_prefix;   // -n or -H
     uint64_t most;     // -m
+    uint64_t at_least; // --at-least
     uint64_t in_file;  // keys selected in this file
     uint64_t keys;     // read in all
     uint64_t selected; // in all
@@ -37,7 +38,10 @@ static int take_options(struct check *check)
     check->wanted = given(arguments, OPTION_INVERT) ? 0 : 1;
     check->has_prefix = given(arguments, OPTION_LINE_NUMBER) || given(arguments, OPTION_WITH_FILENAME);
     check->most = UINT64_MAX;
-    return option_count(arguments, OPTION_MAX_COUNT, &check->most);
+    if (option_count(arguments, OPTION_MAX_COUNT, &check->most) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    return option_count(arguments, OPTION_AT_LEAST, &check->at_least);
 }
 
 static uint64_t count_wanted(const struct check *check, const uint8_t *answers, size_t count)
@@ -69,14 +73,19 @@ static void print_prefix(const struct check *check, const struct input *input, u
 
 static void print_json_key(struct check *check, const struct input *input, const struct batch *batch, size_t at)
 {
-    struct json *json = &check->json;
-    json_open(json, NULL);
-    json_string(json, "type", "key");
-    json_bytes(json, "file", input->name, strlen(input->name));
-    json_unsigned(json, "line", batch->first_line + at);
-    json_bytes(json, "key", batch->keys[at], batch->lengths[at]);
-    json_close(json);
-    check->trouble |= json_print(json) != STATUS_OK;
+    json_open_key(&check->json, input, batch, at);
+    json_close(&check->json);
+    check->trouble |= json_print(&check->json) != STATUS_OK;
+}
+
+// With --at-least "may have been added that often", otherwise "may be there".
+static int ask(const struct check *check, const struct batch *batch, uint8_t *answers)
+{
+    if (given(check->arguments, OPTION_AT_LEAST)) {
+        return perhaps_might_contain_times_many_pointers(check->filter, batch->keys, batch->lengths, batch->count,
+                                                         check->at_least, answers, NULL);
+    }
+    return perhaps_might_contain_many_pointers(check->filter, batch->keys, batch->lengths, batch->count, answers, NULL);
 }
 
 // Keys that follow each other and are selected leave in one piece, unless something stands before each.
@@ -112,8 +121,7 @@ static size_t cut_at_most(const struct check *check, const uint8_t *answers, siz
 static bool check_batch(struct check *check, const struct input *input, const struct batch *batch)
 {
     uint8_t answers[BATCH_KEYS];
-    int code =
-        perhaps_might_contain_many_pointers(check->filter, batch->keys, batch->lengths, batch->count, answers, NULL);
+    int code = ask(check, batch, answers);
     if (code < 0) {
         (void)fail(check->filter_path, "%s", perhaps_message(code));
         check->trouble = true;
@@ -210,6 +218,16 @@ static int status_of(const struct check *check)
     return check->selected > 0 ? STATUS_OK : STATUS_NONE;
 }
 
+static void tell_if_it_does_not_count(const struct check *check)
+{
+    bool quiet = given(check->arguments, OPTION_QUIET);
+    if (check->at_least > 1 && !quiet && !filter_counts(check->filter)) {
+        tell(check->filter_path,
+             "%s does not count: every key that may be there may have been added any number of times",
+             filter_kind_shown(check->filter));
+    }
+}
+
 int command_check(const struct arguments *arguments)
 {
     struct check check = {.arguments = arguments, .filter_path = arguments->operands[0]};
@@ -220,6 +238,7 @@ int command_check(const struct arguments *arguments)
     check.filter = filter;
     int status = filter_needs_bytes(check.filter_path, filter);
     if (status == STATUS_OK) {
+        tell_if_it_does_not_count(&check);
         struct input input;
         input_init(&input, arguments);
         check_files(&check, &input);

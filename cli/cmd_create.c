@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 #include <perhaps/perhaps.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "adding.h"
 #include "distinct.h"
 #include "filterfile.h"
 #include "keys.h"
-#include "lock.h"
 #include "messages.h"
 #include "options.h"
 #include "progress.h"
@@ -20,7 +21,7 @@ struct creation {
     const char *path;
     perhaps_options options;
     perhaps_filter *filter;
-    uint64_t keys;
+    struct adder adder;
 };
 
 static int refuse_metadata(const struct arguments *arguments)
@@ -42,7 +43,7 @@ static bool is_sized(const perhaps_options *options)
 static int take_options(struct creation *creation)
 {
     perhaps_options *options = &creation->options;
-    if (size_options(creation->arguments, options) != STATUS_OK ||
+    if (size_options(creation->arguments, PERHAPS_KIND_BLOOM, options) != STATUS_OK ||
         option_seed(creation->arguments, OPTION_SEED, &options->seed) != STATUS_OK ||
         refuse_metadata(creation->arguments) != STATUS_OK) {
         return STATUS_ERROR;
@@ -77,7 +78,11 @@ static int make_filter(struct creation *creation)
     if (metadata != NULL) {
         code = perhaps_set_metadata(creation->filter, metadata, strlen(metadata));
     }
-    return code < 0 ? fail("--metadata", "%s", perhaps_message(code)) : STATUS_OK;
+    if (code < 0) {
+        return fail("--metadata", "%s", perhaps_message(code));
+    }
+    adder_init(&creation->adder, creation->arguments, creation->path, creation->filter);
+    return STATUS_OK;
 }
 
 static int fill_sized(struct creation *creation)
@@ -88,10 +93,7 @@ static int fill_sized(struct creation *creation)
     if (creation->arguments->operand_count == 1) {
         return STATUS_OK;
     }
-    struct adder adder = {.path = creation->path, .filter = creation->filter};
-    int status = visit_keys(creation->arguments, 1, false, add_batch, &adder);
-    creation->keys = adder.keys;
-    return status;
+    return visit_keys(creation->arguments, 1, false, add_batch, &creation->adder);
 }
 
 // ---- without a size: the keys are read once, their hashes counted and kept, and then added
@@ -117,25 +119,62 @@ static int count_batch(void *context, const struct input *input, const struct ba
     return spool_append(&counting->spool, hashes, batch->count);
 }
 
-static int add_hashes(void *context, const uint64_t *hashes, size_t count)
+// A cuckoo filter that counts gives every copy of a key a slot of its own.
+static bool needs_room_for_copies(const perhaps_options *options)
 {
-    struct creation *creation = context;
-    int code = perhaps_add_many_hash(creation->filter, hashes, count, NULL, NULL);
-    return code < 0 ? fail(creation->path, "%s", perhaps_message(code)) : STATUS_OK;
+    return options->kind == PERHAPS_KIND_CUCKOO && options->policy != PERHAPS_POLICY_UNIQUE;
 }
 
-static void tell_count(const struct creation *creation, const struct distinct *distinct)
+static void tell_count(const struct creation *creation, const struct counting *counting)
 {
     if (given(creation->arguments, OPTION_QUIET)) {
         return;
     }
-    uint64_t count = distinct_count(distinct);
+    uint64_t count = distinct_count(&counting->distinct);
     progress_end();
-    if (distinct_is_exact(distinct)) {
-        tell(creation->path, "%" PRIu64 " distinct key%s counted", count, plural(count));
-    } else {
+    if (!distinct_is_exact(&counting->distinct)) {
         tell(creation->path, "at most about %" PRIu64 " distinct keys (an estimate, rounded up)", count);
+    } else if (needs_room_for_copies(&creation->options) && count < counting->keys) {
+        tell(creation->path, "%" PRIu64 " distinct key%s counted, with repetitions %" PRIu64, count, plural(count),
+             counting->keys);
+    } else {
+        tell(creation->path, "%" PRIu64 " distinct key%s counted", count, plural(count));
     }
+}
+
+static uint64_t capacity_for(const struct creation *creation, const struct counting *counting)
+{
+    uint64_t count = needs_room_for_copies(&creation->options) ? counting->keys : distinct_count(&counting->distinct);
+    return count > 0 ? count : 1; // no key at all is a set too, if a small one
+}
+
+// Capacity is for distinct keys; copies of one key crowd its two buckets, and may need more room than they take.
+static bool may_grow(const struct creation *creation, uint64_t counted)
+{
+    const struct adder *adder = &creation->adder;
+    return adder->full.count > 0 && adder->copies.count == 0 && creation->options.bytes == 0 &&
+           creation->options.capacity / 2 < counted;
+}
+
+static int make_and_replay(struct creation *creation, struct spool *spool)
+{
+    if (make_filter(creation) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    return spool_replay(spool, add_hashes, &creation->adder);
+}
+
+static int fill_from_spool(struct creation *creation, struct spool *spool)
+{
+    uint64_t counted = creation->options.capacity;
+    int status = make_and_replay(creation, spool);
+    while (status == STATUS_OK && may_grow(creation, counted)) {
+        creation->options.capacity += creation->options.capacity / 8 + 1;
+        perhaps_free(creation->filter);
+        creation->filter = NULL;
+        status = make_and_replay(creation, spool);
+    }
+    return status;
 }
 
 static int fill_counted(struct creation *creation, struct counting *counting)
@@ -146,13 +185,10 @@ static int fill_counted(struct creation *creation, struct counting *counting)
         visit_keys(creation->arguments, 1, false, count_batch, counting) != STATUS_OK) {
         return STATUS_ERROR;
     }
-    // No key at all is a set too, if a small one.
-    uint64_t count = distinct_count(&counting->distinct);
-    creation->options.capacity = count > 0 ? count : 1;
-    creation->keys = counting->keys;
-    tell_count(creation, &counting->distinct);
+    creation->options.capacity = capacity_for(creation, counting);
+    tell_count(creation, counting);
     distinct_free(&counting->distinct);
-    return make_filter(creation) == STATUS_OK ? spool_replay(&counting->spool, add_hashes, creation) : STATUS_ERROR;
+    return fill_from_spool(creation, &counting->spool);
 }
 
 static int fill_unsized(struct creation *creation)
@@ -167,14 +203,32 @@ static int fill_unsized(struct creation *creation)
 
 // ---- the command
 
+static void describe_shape(char *text, size_t room, const perhaps_statistics *s)
+{
+    if (s->kind == PERHAPS_KIND_CUCKOO) {
+        (void)snprintf(text, room, "%" PRIu32 " slot%s a bucket, fingerprints of %" PRIu32 " bits", s->slots,
+                       plural(s->slots), s->fingerprint_bits);
+    } else if (s->kind == PERHAPS_KIND_COUNTING) {
+        (void)snprintf(text, room,
+                       "k = %" PRIu32 ", counters of %" PRIu32 " bits (%" PRIu32 " times the bits of bloom)",
+                       s->positions, s->counter_bits, s->counter_bits);
+    } else {
+        (void)snprintf(text, room, "k = %" PRIu32, s->positions);
+    }
+}
+
 static void tell_size(const struct creation *creation)
 {
-    perhaps_statistics statistics;
-    filter_statistics(creation->filter, &statistics);
-    tell(creation->path,
-         "%s filter for %" PRIu64 " key%s at p = %.3g: %" PRIu64 " bytes, %.4g bits per key, k = %" PRIu32,
-         perhaps_kind_name(statistics.kind), statistics.capacity, plural(statistics.capacity), statistics.fpr_target,
-         statistics.bytes, statistics.bits_per_key, statistics.positions);
+    perhaps_statistics s;
+    filter_statistics(creation->filter, &s);
+    char shape[128];
+    describe_shape(shape, sizeof shape, &s);
+    tell(creation->path, "%s filter for %" PRIu64 " key%s at p = %.3g: %" PRIu64 " bytes, %.4g bits per key, %s",
+         perhaps_kind_name(s.kind), s.capacity, plural(s.capacity), s.fpr_target, s.bytes, s.bits_per_key, shape);
+    if (s.kind == PERHAPS_KIND_CUCKOO && s.slots == 1) {
+        tell(creation->path, "with one slot a bucket it is not guaranteed that %" PRIu64 " distinct key%s fit%s",
+             s.capacity, plural(s.capacity), s.capacity == 1 ? "s" : "");
+    }
 }
 
 static void tell_created(const struct creation *creation)
@@ -182,8 +236,8 @@ static void tell_created(const struct creation *creation)
     if (!given(creation->arguments, OPTION_QUIET)) {
         tell_size(creation);
     }
-    if (creation->keys > 0) {
-        tell_added(creation->arguments, creation->path, creation->filter, creation->keys, 0);
+    if (creation->adder.keys > 0) {
+        tell_added(&creation->adder);
     }
 }
 
@@ -193,6 +247,10 @@ static int create(struct creation *creation)
     progress_start(creation->arguments);
     int status = sized ? fill_sized(creation) : fill_unsized(creation);
     progress_end();
+    if (status == STATUS_OK) {
+        // A new filter that lacks some of its keys in silence would be worse than none.
+        status = fail_refused(&creation->adder, "; no filter was made");
+    }
     if (status == STATUS_OK) {
         status = filter_save(creation->path, creation->filter);
     }
@@ -206,12 +264,11 @@ int command_create(const struct arguments *arguments)
 {
     struct creation creation = {.arguments = arguments, .path = arguments->operands[0]};
     if (take_options(&creation) != STATUS_OK || refuse_impossible(&creation) != STATUS_OK ||
-        filter_may_replace(arguments, creation.path) != STATUS_OK ||
-        lock_filter(creation.path, given(arguments, OPTION_NO_WAIT)) != STATUS_OK ||
-        filter_may_replace(arguments, creation.path) != STATUS_OK) { // again: while we waited, it may have been made
+        filter_lock_new(arguments, creation.path) != STATUS_OK) {
         return STATUS_ERROR;
     }
     int status = create(&creation);
+    adder_free(&creation.adder);
     perhaps_free(creation.filter);
     return status;
 }

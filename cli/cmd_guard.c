@@ -10,9 +10,8 @@
 #include "options.h"
 #include "output.h"
 #include "report.h"
-#include "utf8.h"
 
-enum { BUSY_MILLISECONDS = 5000, SHOWN_KEY = 128 };
+enum { BUSY_MILLISECONDS = 5000 };
 static const char sqlite_prefix[] = "sqlite:";
 
 struct guarding {
@@ -26,7 +25,7 @@ struct guarding {
     size_t capacity;
     bool store_failed;
     struct audit audit;
-    char first_missed[SHOWN_KEY];
+    char first_missed[SHOWN_KEY_SIZE];
 };
 
 static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[BATCH_KEYS + 1])
@@ -85,7 +84,7 @@ static int audit(struct guarding *g, const void *key, size_t length)
     }
     g->audit.audited++;
     if (found > 0 && g->audit.missed++ == 0) {
-        (void)utf8_escape(g->first_missed, sizeof g->first_missed, key, length);
+        show_key(g->first_missed, key, length);
     }
     return found;
 }

@@ -34,12 +34,73 @@ static void print_unsigned_row(const char *name, uint64_t value)
     output_format("%-20s%" PRIu64 "\n", name, value);
 }
 
-static void print_estimate(double estimate)
+static void print_estimate(const perhaps_statistics *s)
 {
-    if (isfinite(estimate)) {
-        output_format("%-20s%.0f (estimated from the fill)\n", "distinct keys:", estimate);
+    if (s->kind == PERHAPS_KIND_CUCKOO) {
+        bool repeats = s->policy != PERHAPS_POLICY_UNIQUE;
+        output_format("%-20s%.0f%s (slots taken)\n", "distinct keys:", s->distinct_estimate, repeats ? " at most" : "");
+    } else if (isfinite(s->distinct_estimate)) {
+        output_format("%-20s%.0f (estimated from the fill)\n", "distinct keys:", s->distinct_estimate);
     } else {
-        print_text_row("distinct keys:", "unknown (every bit is set)");
+        print_text_row("distinct keys:", s->kind == PERHAPS_KIND_COUNTING ? "unknown (no counter is zero)"
+                                                                          : "unknown (every bit is set)");
+    }
+}
+
+// How many bits, counters or slots there are, of which set_bits are in use.
+static uint64_t cells(const perhaps_statistics *s)
+{
+    switch (s->kind) {
+    case PERHAPS_KIND_COUNTING:
+        return s->bits / s->counter_bits;
+    case PERHAPS_KIND_CUCKOO:
+        return s->buckets * s->slots;
+    default:
+        return s->bits;
+    }
+}
+
+static void print_fill(const perhaps_statistics *s)
+{
+    bool slots = s->kind == PERHAPS_KIND_CUCKOO;
+    const char *use = s->kind == PERHAPS_KIND_COUNTING ? "counters above zero" : slots ? "slots taken" : "bits set";
+    output_format("%-20s%.4f (%" PRIu64 " of %" PRIu64 " %s)\n", slots ? "load:" : "fill:", s->fill, s->set_bits,
+                  cells(s), use);
+}
+
+static void print_copies(const perhaps_statistics *s)
+{
+    print_text_row("policy:", perhaps_policy_name(s->policy));
+    output_format("%-20s%" PRIu64 " (adds less removals)\n", "copies held:", s->copies);
+    print_unsigned_row("removals:", s->removals);
+}
+
+static void print_counters(const perhaps_statistics *s)
+{
+    print_copies(s);
+    output_format("%-20s%" PRIu64 " of %" PRIu32 " bits\n", "counters:", cells(s), s->counter_bits);
+    output_format("%-20s%" PRIu64 " (share %.3g; chance that any is, at this fill: %.3g)\n",
+                  "at their maximum:", s->saturated, s->saturated_share, s->saturation_chance);
+    output_text("perhaps T times:    never added  T - 1 times (how often that is wrong)\n");
+    for (int i = 0; i < PERHAPS_TIMES; i++) {
+        output_format("  T = %-14d%-13.4g%.4g\n", i + 1, s->times_fpr[i], s->times_fpr_next[i]);
+    }
+}
+
+// The paths of insertions are not here: they are counted since the filter was loaded, which was just now.
+static void print_buckets(const perhaps_statistics *s)
+{
+    print_copies(s);
+    output_format("%-20s%" PRIu64 " of %" PRIu32 " slot%s\n", "buckets:", s->buckets, s->slots, plural(s->slots));
+    output_format("%-20s%" PRIu32 " bits\n", "fingerprints:", s->fingerprint_bits);
+}
+
+static void print_kind_rows(const perhaps_statistics *s)
+{
+    if (s->kind == PERHAPS_KIND_COUNTING) {
+        print_counters(s);
+    } else if (s->kind == PERHAPS_KIND_CUCKOO) {
+        print_buckets(s);
     }
 }
 
@@ -75,16 +136,49 @@ static int print_human(const char *path, const perhaps_filter *filter, const per
     output_format("%-20s%s, seed %" PRIu64 "\n", "hash:", hash_name(s->hash_source), s->seed);
     output_format("%-20s%" PRIu64 " keys\n", "capacity:", s->capacity);
     output_format("%-20s%" PRIu64 "%s\n", "adds:", s->adds,
-                  s->adds_exact ? " that changed the filter" : " at most (the filter was merged)");
-    print_estimate(s->distinct_estimate);
-    output_format("%-20s%.4f (%" PRIu64 " of %" PRIu64 " bits set)\n", "fill:", s->fill, s->set_bits, s->bits);
+                  s->adds_exact ? " that changed the filter" : " at most (after a merge or a conversion)");
+    print_estimate(s);
+    print_fill(s);
     output_format("%-20s%.4g (promised at capacity)\n", "FPR target:", s->fpr_target);
     output_format("%-20s%.4g (what an absent key meets now)\n", "FPR now:", s->fpr_now);
     output_format("%-20s%" PRIu64 " (file: %" PRIu64 ")\n", "bytes:", s->bytes, s->encoded_bytes);
     output_format("%-20s%.4g (at capacity)\n", "bits per key:", s->bits_per_key);
-    output_format("%-20s%" PRIu32 " (k)\n", "positions per key:", s->positions);
+    if (s->kind != PERHAPS_KIND_CUCKOO) {
+        output_format("%-20s%" PRIu32 " (k)\n", "positions per key:", s->positions);
+    }
     print_unsigned_row("layers:", s->layers);
+    print_kind_rows(s);
     return print_metadata(filter);
+}
+
+static void put_doubles(struct json *json, const char *name, const double *values, int count)
+{
+    json_open_array(json, name);
+    for (int i = 0; i < count; i++) {
+        json_double(json, NULL, values[i]);
+    }
+    json_close_array(json);
+}
+
+static void put_kind_members(struct json *json, const perhaps_statistics *s)
+{
+    if (s->policy != PERHAPS_POLICY_DEFAULT) {
+        json_string(json, "policy", perhaps_policy_name(s->policy));
+        json_unsigned(json, "copies", s->copies);
+        json_unsigned(json, "removals", s->removals);
+    }
+    if (s->kind == PERHAPS_KIND_COUNTING) {
+        json_unsigned(json, "counter_bits", s->counter_bits);
+        json_unsigned(json, "saturated", s->saturated);
+        json_double(json, "saturated_share", s->saturated_share);
+        json_double(json, "saturation_chance", s->saturation_chance);
+        put_doubles(json, "times_fpr", s->times_fpr, PERHAPS_TIMES);
+        put_doubles(json, "times_fpr_next", s->times_fpr_next, PERHAPS_TIMES);
+    } else if (s->kind == PERHAPS_KIND_CUCKOO) {
+        json_unsigned(json, "slots", s->slots);
+        json_unsigned(json, "fingerprint_bits", s->fingerprint_bits);
+        json_unsigned(json, "buckets", s->buckets);
+    }
 }
 
 // The names are those of perhaps_statistics and are an interface: see perhaps(1).
@@ -111,6 +205,7 @@ static int print_json(const char *path, const perhaps_filter *filter, const perh
     json_unsigned(&json, "bytes", s->bytes);
     json_unsigned(&json, "encoded_bytes", s->encoded_bytes);
     json_double(&json, "bits_per_key", s->bits_per_key);
+    put_kind_members(&json, s);
     const void *metadata = NULL;
     size_t length = 0;
     (void)perhaps_metadata(filter, &metadata, &length);

@@ -11,15 +11,47 @@
 
 static void print_heading(void)
 {
-    output_format("%-10s %14s %10s %11s %16s %15s %9s %3s\n", "KIND", "N", "P", "EXPECTED P", "BITS", "BYTES",
-                  "BITS/KEY", "K");
+    output_format("%-10s %14s %10s %11s %16s %15s %9s %3s %5s %6s  %s\n", "KIND", "N", "P", "EXPECTED P", "BITS",
+                  "BYTES", "BITS/KEY", "K", "LINES", "REMOVE", "SHAPE");
+}
+
+// Cache lines that an add or the look-up of a present key waits for.
+static uint32_t lines(const perhaps_sizing *s)
+{
+    switch (s->kind) {
+    case PERHAPS_KIND_BLOCKED:
+        return 1;
+    case PERHAPS_KIND_CUCKOO:
+        return 2;
+    default:
+        return s->positions;
+    }
+}
+
+static void describe_shape(char *text, size_t room, const perhaps_sizing *s)
+{
+    if (s->kind == PERHAPS_KIND_COUNTING) {
+        (void)snprintf(text, room, "counters of %" PRIu32 " bits", s->counter_bits);
+    } else if (s->kind == PERHAPS_KIND_CUCKOO) {
+        (void)snprintf(text, room, "%" PRIu32 " slot%s of %" PRIu32 " bits", s->slots, plural(s->slots),
+                       s->fingerprint_bits);
+    } else {
+        (void)snprintf(text, room, "-");
+    }
 }
 
 static void print_row(const perhaps_sizing *s)
 {
-    output_format("%-10s %14" PRIu64 " %10.4g %11.4g %16" PRIu64 " %15" PRIu64 " %9.4g %3" PRIu32 "\n",
+    bool removes = s->kind == PERHAPS_KIND_COUNTING || s->kind == PERHAPS_KIND_CUCKOO;
+    char positions[16] = "-";
+    if (s->kind != PERHAPS_KIND_CUCKOO) {
+        (void)snprintf(positions, sizeof positions, "%" PRIu32, s->positions);
+    }
+    char shape[96];
+    describe_shape(shape, sizeof shape, s);
+    output_format("%-10s %14" PRIu64 " %10.4g %11.4g %16" PRIu64 " %15" PRIu64 " %9.4g %3s %5" PRIu32 " %6s  %s\n",
                   perhaps_kind_name(s->kind), s->capacity, s->fpr, s->fpr_expected, s->bits, s->bytes, s->bits_per_key,
-                  s->positions);
+                  positions, lines(s), removes ? "yes" : "no", shape);
 }
 
 static int print_object(const perhaps_sizing *s)
@@ -34,6 +66,13 @@ static int print_object(const perhaps_sizing *s)
     json_unsigned(&json, "bytes", s->bytes);
     json_double(&json, "bits_per_key", s->bits_per_key);
     json_unsigned(&json, "positions", s->positions);
+    if (s->kind == PERHAPS_KIND_COUNTING) {
+        json_unsigned(&json, "counter_bits", s->counter_bits);
+    } else if (s->kind == PERHAPS_KIND_CUCKOO) {
+        json_unsigned(&json, "slots", s->slots);
+        json_unsigned(&json, "fingerprint_bits", s->fingerprint_bits);
+        json_unsigned(&json, "buckets", s->buckets);
+    }
     json_close(&json);
     int status = json_print(&json);
     json_free(&json);
@@ -53,7 +92,8 @@ static int size_one(const struct arguments *arguments, const perhaps_options *op
     perhaps_sizing sizing = {.size = sizeof sizing};
     failure->kind = options->kind;
     failure->error = (perhaps_error){.size = sizeof failure->error};
-    failure->code = perhaps_size_for(options, &sizing, &failure->error);
+    perhaps_options own = size_options_of_kind(options);
+    failure->code = perhaps_size_for(&own, &sizing, &failure->error);
     if (failure->code < 0) {
         return STATUS_OK;
     }
@@ -100,15 +140,51 @@ static int size_every(const struct arguments *arguments, perhaps_options *option
     return STATUS_OK;
 }
 
+// The narrowest counters that tell a count of `highest`: those of w bits stick at 2^w - 1, and then tell nothing.
+static int take_highest_count(const struct arguments *arguments, perhaps_options *options)
+{
+    enum { WIDEST = 16 };
+    uint64_t highest = 0;
+    if (option_count(arguments, OPTION_HIGHEST_COUNT, &highest) != STATUS_OK ||
+        option_conflict(arguments, OPTION_HIGHEST_COUNT, OPTION_COUNTER_BITS) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    if (!given(arguments, OPTION_HIGHEST_COUNT)) {
+        return STATUS_OK;
+    }
+    if (options->kind != PERHAPS_KIND_DEFAULT && options->kind != PERHAPS_KIND_COUNTING) {
+        return fail_usage("size", "--highest-count is an option of kind counting, not of kind %s",
+                          perhaps_kind_name(options->kind));
+    }
+    uint32_t width = 4;
+    while (width < WIDEST && highest >= (UINT64_C(1) << width) - 1) {
+        width *= 2;
+    }
+    options->counter_bits = width;
+    uint64_t most = (UINT64_C(1) << width) - 2;
+    if (highest > most) {
+        tell("counting",
+             "no counters count to %" PRIu64 ": --counter-bits %" PRIu32 " count to %" PRIu64
+             ", and what was added more often is \"unbounded\"",
+             highest, width, most);
+    } else {
+        tell("counting", "--counter-bits %" PRIu32 " count to %" PRIu64, width, most);
+    }
+    return STATUS_OK;
+}
+
 int command_size(const struct arguments *arguments)
 {
     perhaps_options options;
-    if (size_options(arguments, &options) != STATUS_OK) {
+    if (size_options(arguments, PERHAPS_KIND_DEFAULT, &options) != STATUS_OK) {
         return STATUS_ERROR;
     }
     int count = (options.capacity != 0) + (options.fpr > 0.0) + (options.bytes != 0);
     if (count != 2) {
         return fail_usage("size", "two of -n, -p and --bytes are needed, and give the third");
+    }
+    if (take_highest_count(arguments, &options) != STATUS_OK) {
+        return STATUS_ERROR;
     }
     return size_every(arguments, &options);
 }

@@ -18,14 +18,31 @@ enum { ANY_NUMBER = 0x7fffffff };
       "  sort -u urls.txt | perhaps create urls.filter")                                                               \
     X(ADD, add, "[OPTION...] FILTER [KEYS...]", 1, ANY_NUMBER, "add keys to a filter",                                 \
       "Adds the keys in the files KEYS, or standard input, and then replaces FILTER in one step: readers see the old " \
-      "one or the new one. If anything fails it stays as it is.\n"                                                     \
-      "  perhaps add seen.filter today.txt")                                                                           \
+      "one or the new one. If anything fails it stays as it is. Only a cuckoo filter can refuse a key, because it is " \
+      "full or holds as many copies of the key as it can: the others are added and saved, the refused ones counted, "  \
+      "and the exit status is 2.\n"                                                                                    \
+      "  perhaps add seen.filter today.txt\n"                                                                          \
+      "  perhaps add -v seen.filter today.txt > refused.txt")                                                          \
     X(CHECK, check, "[OPTION...] FILTER [KEYS...]", 1, ANY_NUMBER, "print the keys that may be in a filter",           \
       "Reads keys from the files KEYS, or standard input, and prints those that may be present, unchanged and in "     \
       "order. A key that is not printed is surely absent; one that is printed may be absent too, at the rate that "    \
       "info shows: ask the store. Exit status: 0 a key was selected, 1 none, 2 an error.\n"                            \
       "  perhaps check seen.filter candidates.txt > ask-the-store.txt\n"                                               \
-      "  perhaps check -v seen.filter candidates.txt > surely-new.txt")                                                \
+      "  perhaps check -v seen.filter candidates.txt > surely-new.txt\n"                                               \
+      "  perhaps check --at-least 3 words.filter words.txt")                                                           \
+    X(REMOVE, remove, "[OPTION...] FILTER [KEYS...]", 1, ANY_NUMBER, "take keys back out of a filter",                 \
+      "Takes back one add of each key in the files KEYS, or standard input, and then replaces FILTER in one step. "    \
+      "Kinds counting and cuckoo can do that, with policy multiset.\n"                                                 \
+      "ONLY REMOVE WHAT WAS ADDED. A key that was never added, but that the filter takes for present, is removed "     \
+      "like any other; another key that looks like it is then called \"surely absent\" although it is there. The "     \
+      "filter cannot know: ask the store first.\n"                                                                     \
+      "Exit status: 0 a key was removed, 1 none, 2 an error.\n"                                                        \
+      "  perhaps remove -v seen.filter expired.txt > not-found.txt")                                                   \
+    X(COUNT, count, "[OPTION...] FILTER [KEYS...]", 1, ANY_NUMBER, "say how often keys were added at most",            \
+      "Reads keys from the files KEYS, or standard input, and prints each with a tab and the most times that it can "  \
+      "have been added (less the removals); \"unbounded\" if the filter knows no bound. 0 is proof of absence. Kinds " \
+      "counting and cuckoo count, except cuckoo with policy unique.\n"                                                 \
+      "  perhaps count words.filter words.txt | sort -u")                                                              \
     X(INFO, info, "[OPTION...] FILTER", 1, 1, "show what is known about a filter",                                     \
       "The FPR target is what was promised at capacity; the FPR now is what a key that was never added meets at this " \
       "moment. A warning follows when that is more than twice the target.\n"                                           \
@@ -38,6 +55,10 @@ enum { ANY_NUMBER = 0x7fffffff };
       "The result may hold every key that any of them may. All must be of one kind, size and seed, as filters made "   \
       "with the same -n, -p and --seed are. The metadata is that of the first.\n"                                      \
       "  perhaps merge -o all.filter monday.filter tuesday.filter")                                                    \
+    X(CONVERT, convert, "[OPTION...] --kind KIND -o OUT FILTER", 1, 1, "make a filter of another kind",                \
+      "Writes to OUT a filter that answers check as FILTER does, for every key. A counting filter can become a bloom " \
+      "filter of a fraction of its size: a read-only copy to ship.\n"                                                  \
+      "  perhaps convert --kind bloom -o small.filter words.filter")                                                   \
     X(VERIFY, verify, "[OPTION...] FILTER...", 1, ANY_NUMBER, "check that filters are undamaged",                      \
       "Reads every byte and compares all checksums.\n"                                                                 \
       "  perhaps verify *.filter")                                                                                     \
@@ -55,7 +76,7 @@ enum { ANY_NUMBER = 0x7fffffff };
       "  perhaps guard seen.filter --store sqlite:seen.db --table urls --column url candidates.txt")
 
 #define CLI_COMMAND_ENUMERATOR(NAME, ...) COMMAND_##NAME,
-enum command_id { CLI_COMMAND_TABLE(CLI_COMMAND_ENUMERATOR) COMMAND_COUNT, COMMAND_TOOL = COMMAND_COUNT };
+enum command_id { CLI_COMMAND_TABLE(CLI_COMMAND_ENUMERATOR) COMMAND_COUNT_OF, COMMAND_TOOL = COMMAND_COUNT_OF };
 #undef CLI_COMMAND_ENUMERATOR
 
 #define CLI_COMMAND_DECLARATION(NAME, name, ...) int command_##name(const struct arguments *arguments);
@@ -71,6 +92,6 @@ struct command_row {
     const char *summary;
     const char *details;
 };
-extern const struct command_row command_rows[COMMAND_COUNT];
+extern const struct command_row command_rows[COMMAND_COUNT_OF];
 
 #endif

@@ -11,17 +11,48 @@
 
 static const char generated_names[] = "complete-bash complete-zsh complete-fish man-options";
 
-static void print_kinds(void)
+static void print_names(const char *(*name_of)(uint32_t number))
 {
     const char *name;
-    for (uint32_t kind = 1; (name = perhaps_kind_name(kind)) != NULL; kind++) {
-        output_format("%s%s", kind > 1 ? " " : "", name);
+    for (uint32_t number = 1; (name = name_of(number)) != NULL; number++) {
+        output_format("%s%s", number > 1 ? " " : "", name);
+    }
+}
+
+// Whether the values of an option are a few words.
+static bool has_words(const struct option_row *row)
+{
+    return row->shape > VALUE_FILE;
+}
+
+static void print_words(enum value_shape shape)
+{
+    switch (shape) {
+    case VALUE_KIND:
+        print_names(perhaps_kind_name);
+        break;
+    case VALUE_POLICY:
+        print_names(perhaps_policy_name);
+        break;
+    case VALUE_COUNTER_BITS:
+        output_text("4 8 16");
+        break;
+    case VALUE_SLOTS:
+        output_text("1 2 4 8");
+        break;
+    case VALUE_GENERATE:
+        output_text(generated_names);
+        break;
+    case VALUE_NONE:
+    case VALUE_TEXT:
+    case VALUE_FILE:
+        break;
     }
 }
 
 static void print_commands(void)
 {
-    for (int id = 0; id < COMMAND_COUNT; id++) {
+    for (int id = 0; id < COMMAND_COUNT_OF; id++) {
         output_format("%s%s", id > 0 ? " " : "", command_rows[id].name);
     }
 }
@@ -34,7 +65,7 @@ static const char *name_or_tool(unsigned command)
 // Calls `print` for every command and each of its options; after the last one the tool's own.
 static void each_option(void (*print)(unsigned command, const struct option_row *row))
 {
-    for (unsigned command = 0; command <= COMMAND_COUNT; command++) {
+    for (unsigned command = 0; command <= COMMAND_COUNT_OF; command++) {
         for (int id = 0; id < OPTION_COUNT_OF; id++) {
             if (option_is_for(&option_rows[id], command)) {
                 print(command, &option_rows[id]);
@@ -67,16 +98,26 @@ static void print_bash_words(unsigned command)
     }
 }
 
+static void print_bash_values(void)
+{
+    for (int id = 0; id < OPTION_COUNT_OF; id++) {
+        if (has_words(&option_rows[id])) {
+            output_format("    --%s) words=\"", option_rows[id].name);
+            print_words(option_rows[id].shape);
+            output_text("\" ;;\n");
+        }
+    }
+}
+
 static void print_bash(void)
 {
     output_text("# bash completion for perhaps\n"
                 "_perhaps() {\n"
                 "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} words=\n"
-                "    case $previous in\n"
-                "    --kind) words=\"");
-    print_kinds();
-    output_format("\" ;;\n    --generate) words=\"%s\" ;;\n    esac\n", generated_names);
-    output_text("    if [[ -n $words ]]; then\n"
+                "    case $previous in\n");
+    print_bash_values();
+    output_text("    esac\n"
+                "    if [[ -n $words ]]; then\n"
                 "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
                 "        return\n"
                 "    fi\n"
@@ -85,7 +126,7 @@ static void print_bash(void)
     print_commands();
     output_text("\" -- \"$current\")\n        return\n    fi\n"
                 "    if [[ $current == -* ]]; then\n        case ${COMP_WORDS[1]} in\n");
-    for (unsigned command = 0; command < COMMAND_COUNT; command++) {
+    for (unsigned command = 0; command < COMMAND_COUNT_OF; command++) {
         output_format("        %s) words=\"", command_rows[command].name);
         print_bash_words(command);
         output_text("\" ;;\n");
@@ -122,12 +163,10 @@ static void print_zsh_value(const struct option_row *row)
     output_format(":%s:", row->value);
     if (row->shape == VALUE_FILE) {
         output_text("_files");
-    } else if (row->shape == VALUE_KIND) {
+    } else if (has_words(row)) {
         output_text("(");
-        print_kinds();
+        print_words(row->shape);
         output_text(")");
-    } else if (row->shape == VALUE_GENERATE) {
-        output_format("(%s)", generated_names);
     }
 }
 
@@ -163,13 +202,13 @@ static void print_zsh(void)
                 "    local curcontext=$curcontext state line\n"
                 "    if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n"
                 "        local -a commands=(");
-    for (int id = 0; id < COMMAND_COUNT; id++) {
+    for (int id = 0; id < COMMAND_COUNT_OF; id++) {
         output_format("\n            '%s:", command_rows[id].name);
         print_zsh_text(command_rows[id].summary);
         output_text("'");
     }
     output_text("\n        )\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n");
-    for (unsigned command = 0; command < COMMAND_COUNT; command++) {
+    for (unsigned command = 0; command < COMMAND_COUNT_OF; command++) {
         output_format("    %s)\n        shift words; (( CURRENT-- ))\n        _arguments -s -S",
                       command_rows[command].name);
         print_zsh_options(command);
@@ -205,12 +244,10 @@ static void print_fish_option(unsigned command, const struct option_row *row)
     if (row->shape != VALUE_NONE) {
         output_text(row->shape == VALUE_FILE ? " -r -F" : " -x");
     }
-    if (row->shape == VALUE_KIND) {
+    if (has_words(row)) {
         output_text(" -a '");
-        print_kinds();
+        print_words(row->shape);
         output_text("'");
-    } else if (row->shape == VALUE_GENERATE) {
-        output_format(" -a '%s'", generated_names);
     }
     output_text(" -d ");
     print_fish_text(row->summary);
@@ -220,7 +257,7 @@ static void print_fish_option(unsigned command, const struct option_row *row)
 static void print_fish(void)
 {
     output_text("# fish completion for perhaps\ncomplete -c perhaps -n __fish_use_subcommand -f\n");
-    for (int id = 0; id < COMMAND_COUNT; id++) {
+    for (int id = 0; id < COMMAND_COUNT_OF; id++) {
         output_format("complete -c perhaps -n __fish_use_subcommand -a %s -d ", command_rows[id].name);
         print_fish_text(command_rows[id].summary);
         output_text("\n");

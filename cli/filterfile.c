@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lock.h"
 #include "messages.h"
 #include "options.h"
 
@@ -64,7 +66,30 @@ int filter_save(const char *path, const perhaps_filter *filter)
     return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
 }
 
-int filter_may_replace(const struct arguments *arguments, const char *path)
+// Before the lock, so that no lock is made beside a file that is not there.
+static int refuse_missing(const char *path)
+{
+    struct stat status;
+    if (filter_refuse_dash(path) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    if (stat(path, &status) < 0) {
+        return fail_errno(path, errno);
+    }
+    return S_ISREG(status.st_mode) ? STATUS_OK : fail(path, "is not a regular file, and so no filter");
+}
+
+int filter_open_locked(const struct arguments *arguments, perhaps_filter **filter)
+{
+    const char *path = arguments->operands[0];
+    if (refuse_missing(path) != STATUS_OK || lock_filter(path, given(arguments, OPTION_NO_WAIT)) != STATUS_OK ||
+        filter_open_copy(path, filter) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    return filter_needs_bytes(path, *filter);
+}
+
+static int may_replace(const struct arguments *arguments, const char *path)
 {
     if (filter_refuse_dash(path) != STATUS_OK) {
         return STATUS_ERROR;
@@ -77,6 +102,38 @@ int filter_may_replace(const struct arguments *arguments, const char *path)
         return fail(path, "is not a regular file, and is not replaced by a filter");
     }
     return given(arguments, OPTION_FORCE) ? STATUS_OK : fail(path, "exists; -f overwrites it");
+}
+
+int filter_lock_new(const struct arguments *arguments, const char *path)
+{
+    if (may_replace(arguments, path) != STATUS_OK || lock_filter(path, given(arguments, OPTION_NO_WAIT)) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    return may_replace(arguments, path); // again: while we waited, it may have been made
+}
+
+bool filter_counts(const perhaps_filter *filter)
+{
+    perhaps_statistics statistics;
+    filter_statistics(filter, &statistics);
+    return statistics.policy == PERHAPS_POLICY_MULTISET || statistics.policy == PERHAPS_POLICY_CONSERVATIVE;
+}
+
+// Removing no key at all tells it.
+bool filter_removes(perhaps_filter *filter)
+{
+    return perhaps_remove_many_hash(filter, NULL, 0, NULL, NULL) != PERHAPS_E_UNSUPPORTED;
+}
+
+const char *filter_kind_shown(const perhaps_filter *filter)
+{
+    static char shown[64];
+    perhaps_statistics statistics;
+    filter_statistics(filter, &statistics);
+    const char *policy = perhaps_policy_name(statistics.policy);
+    (void)snprintf(shown, sizeof shown, "kind %s%s%s", perhaps_kind_name(statistics.kind),
+                   policy != NULL ? " with policy " : "", policy != NULL ? policy : "");
+    return shown;
 }
 
 void filter_statistics(const perhaps_filter *filter, perhaps_statistics *statistics)

@@ -12,8 +12,11 @@ struct arguments;
 // For reading: mapped, fully verified.
 int filter_open(const char *path, perhaps_filter **filter);
 
-// For adding: into memory.
+// Into memory, where it can be changed.
 int filter_open_copy(const char *path, perhaps_filter **filter);
+
+// For changing the filter that is the first operand: locked, into memory, and not one of hashes.
+int filter_open_locked(const struct arguments *arguments, perhaps_filter **filter);
 
 // Refuses a filter whose keys somebody else hashes: the bytes of a line say nothing to it.
 int filter_needs_bytes(const char *path, const perhaps_filter *filter);
@@ -25,9 +28,16 @@ int filter_refuse_dash(const char *path);
 // would otherwise stay behind.
 int filter_save(const char *path, const perhaps_filter *filter);
 
-// Refuses a path that cannot become a filter: "-", something that is no regular file, and an existing file unless
-// --force was given.
-int filter_may_replace(const struct arguments *arguments, const char *path);
+// Locks a path that is to become a filter. Refuses one that cannot: "-", something that is no regular file, and an
+// existing file unless --force was given.
+int filter_lock_new(const struct arguments *arguments, const char *path);
+
+// Whether it counts how often a key was added, and whether it can take one back.
+bool filter_counts(const perhaps_filter *filter);
+bool filter_removes(perhaps_filter *filter);
+
+// "kind bloom", "kind cuckoo with policy unique": what such filters cannot do depends on both. Valid until the next call.
+const char *filter_kind_shown(const perhaps_filter *filter);
 
 void filter_statistics(const perhaps_filter *filter, perhaps_statistics *statistics);
 

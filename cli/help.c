@@ -74,7 +74,7 @@ static void print_tool_help(bool whole)
 {
     output_text("perhaps: could this key be in the set?\n\n"
                 "Usage: perhaps COMMAND [OPTION...] [OPERAND...]\n\nCommands:\n");
-    for (int id = 0; id < COMMAND_COUNT; id++) {
+    for (int id = 0; id < COMMAND_COUNT_OF; id++) {
         output_format("  %-10s  %s\n", command_rows[id].name, command_rows[id].summary);
     }
     print_options(COMMAND_TOOL, whole);

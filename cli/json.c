@@ -95,17 +95,37 @@ static void put_base64(struct json *json, const unsigned char *bytes, size_t len
     put_text(json, "\"");
 }
 
-void json_open(struct json *json, const char *name)
+static void open_with(struct json *json, const char *name, const char *bracket)
 {
     put_name(json, name);
-    put_text(json, "{");
+    put_text(json, bracket);
     json->needs_comma = false;
+}
+
+static void close_with(struct json *json, const char *bracket)
+{
+    put_text(json, bracket);
+    json->needs_comma = true;
+}
+
+void json_open(struct json *json, const char *name)
+{
+    open_with(json, name, "{");
 }
 
 void json_close(struct json *json)
 {
-    put_text(json, "}");
-    json->needs_comma = true;
+    close_with(json, "}");
+}
+
+void json_open_array(struct json *json, const char *name)
+{
+    open_with(json, name, "[");
+}
+
+void json_close_array(struct json *json)
+{
+    close_with(json, "]");
 }
 
 void json_string(struct json *json, const char *name, const char *value)

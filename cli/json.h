@@ -18,9 +18,13 @@ struct json {
     bool needs_comma;
 };
 
-// Objects; `name` is NULL for the outermost one. Names of members are ours and are not escaped.
+// Objects and arrays; `name` is NULL for the outermost one, and for what stands in an array. Names of members are ours
+// and are not escaped.
 void json_open(struct json *json, const char *name);
 void json_close(struct json *json);
+
+void json_open_array(struct json *json, const char *name);
+void json_close_array(struct json *json);
 
 void json_string(struct json *json, const char *name, const char *value);
 void json_bytes(struct json *json, const char *name, const void *bytes, size_t length);

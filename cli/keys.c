@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "keys.h"
 
-#include <inttypes.h>
+#include <string.h>
 
-#include "filterfile.h"
 #include "messages.h"
 #include "options.h"
 #include "output.h"
-#include "progress.h"
+#include "utf8.h"
 
 void print_keys(const struct input *input, const struct batch *batch, size_t first, size_t past)
 {
@@ -17,6 +16,22 @@ void print_keys(const struct input *input, const struct batch *batch, size_t fir
     if (batch->unterminated && past == batch->count) {
         output_write(&input->separator, 1);
     }
+}
+
+void json_open_key(struct json *json, const struct input *input, const struct batch *batch, size_t at)
+{
+    json_open(json, NULL);
+    json_string(json, "type", "key");
+    json_bytes(json, "file", input->name, strlen(input->name));
+    json_unsigned(json, "line", batch->first_line + at);
+    json_bytes(json, "key", batch->keys[at], batch->lengths[at]);
+}
+
+// An escaped byte takes up to four.
+void show_key(char to[SHOWN_KEY_SIZE], const void *key, size_t length)
+{
+    size_t most = SHOWN_KEY_SIZE / 4;
+    (void)utf8_escape(to, SHOWN_KEY_SIZE, key, length < most ? length : most);
 }
 
 void flush_if_waiting(const struct arguments *arguments, const struct batch *batch)
@@ -40,30 +55,4 @@ void hash_keys(const perhaps_filter *hasher, const struct batch *batch, uint64_t
         hashes[i] = 0;
         (void)perhaps_hash(hasher, batch->keys[i], batch->lengths[i], &hashes[i]); // fails on CALLER filters only
     }
-}
-
-int add_batch(void *context, const struct input *input, const struct batch *batch)
-{
-    (void)input;
-    struct adder *adder = context;
-    int code = perhaps_add_many_pointers(adder->filter, batch->keys, batch->lengths, batch->count, NULL, NULL);
-    if (code < 0) {
-        return fail(adder->path, "%s", perhaps_message(code));
-    }
-    adder->keys += batch->count;
-    progress_show(adder->keys);
-    return STATUS_OK;
-}
-
-void tell_added(const struct arguments *arguments, const char *path, const perhaps_filter *filter, uint64_t keys,
-                uint64_t adds_before)
-{
-    perhaps_statistics statistics;
-    filter_statistics(filter, &statistics);
-    uint64_t added = statistics.adds - adds_before;
-    if (!given(arguments, OPTION_QUIET)) {
-        tell(path, "%" PRIu64 " key%s read, %" PRIu64 " new, %" PRIu64 " perhaps there before", keys, plural(keys),
-             added, keys - added);
-    }
-    filter_warn_if_overfull(path, filter);
 }

@@ -13,7 +13,7 @@
 
 #define CLI_COMMAND_ROW(NAME, name, operands, fewest, most, summary, details)                                          \
     {#name, command_##name, operands, (fewest), (most), summary, details},
-const struct command_row command_rows[COMMAND_COUNT] = {CLI_COMMAND_TABLE(CLI_COMMAND_ROW)};
+const struct command_row command_rows[COMMAND_COUNT_OF] = {CLI_COMMAND_TABLE(CLI_COMMAND_ROW)};
 #undef CLI_COMMAND_ROW
 
 enum { LONGEST_NAME = 32 };
@@ -60,7 +60,7 @@ static int unknown_command(const char *name)
 {
     const char *nearest = NULL;
     size_t least = 3; // more changes than that are another word
-    for (int id = 0; id < COMMAND_COUNT && strlen(name) < LONGEST_NAME; id++) {
+    for (int id = 0; id < COMMAND_COUNT_OF && strlen(name) < LONGEST_NAME; id++) {
         size_t distance = edit_distance(name, command_rows[id].name);
         if (distance < least) {
             least = distance;
@@ -76,7 +76,7 @@ static int unknown_command(const char *name)
 static enum command_id find_command(const char *name)
 {
     int id = 0;
-    while (id < COMMAND_COUNT && strcmp(command_rows[id].name, name) != 0) {
+    while (id < COMMAND_COUNT_OF && strcmp(command_rows[id].name, name) != 0) {
         id++;
     }
     return (enum command_id)id;
@@ -122,14 +122,14 @@ static int run(int argc, char **argv)
     }
     if (strcmp(argv[1], "help") == 0) {
         enum command_id command = argc > 2 ? find_command(argv[2]) : COMMAND_TOOL;
-        if (argc > 2 && command == COMMAND_COUNT) {
+        if (argc > 2 && command == COMMAND_COUNT_OF) {
             return unknown_command(argv[2]);
         }
         print_help(command, true);
         return STATUS_OK;
     }
     enum command_id command = find_command(argv[1]);
-    return command < COMMAND_COUNT ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
+    return command < COMMAND_COUNT_OF ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -189,19 +189,49 @@ int option_rate(const struct arguments *arguments, enum option_id id, double *va
                          "is not a number between 0 and 1, such as 0.01");
 }
 
-int option_kind(const struct arguments *arguments, enum option_id id, uint32_t *value)
+// The names that the library gives to the numbers from 1 on: of kinds, of policies.
+static int option_name(const struct arguments *arguments, enum option_id id, const char *(*name_of)(uint32_t number),
+                       const char *malformed, uint32_t *value)
 {
     if (!given(arguments, id)) {
         return STATUS_OK;
     }
     const char *name;
-    for (uint32_t kind = 1; (name = perhaps_kind_name(kind)) != NULL; kind++) {
+    for (uint32_t number = 1; (name = name_of(number)) != NULL; number++) {
         if (strcmp(name, arguments->values[id]) == 0) {
-            *value = kind;
+            *value = number;
             return STATUS_OK;
         }
     }
-    return refuse_value(arguments, id, "is not a kind of filter that this release knows");
+    return refuse_value(arguments, id, malformed);
+}
+
+int option_kind(const struct arguments *arguments, enum option_id id, uint32_t *value)
+{
+    return option_name(arguments, id, perhaps_kind_name, "is not a kind of filter that this release knows", value);
+}
+
+int option_policy(const struct arguments *arguments, enum option_id id, uint32_t *value)
+{
+    return option_name(arguments, id, perhaps_policy_name, "is not multiset, unique or conservative", value);
+}
+
+int option_range(const struct arguments *arguments, enum option_id id, const struct number_range *range,
+                 uint32_t *value)
+{
+    if (!given(arguments, id)) {
+        return STATUS_OK;
+    }
+    uint64_t number = 0;
+    bool taken = parse_count(arguments->values[id], &number) == NUMBER_OK && number >= range->least &&
+                 number <= range->most && (!range->powers || (number & (number - 1)) == 0);
+    if (!taken) {
+        char why[64];
+        (void)snprintf(why, sizeof why, "is not %s", range->what);
+        return refuse_value(arguments, id, why);
+    }
+    *value = (uint32_t)number;
+    return STATUS_OK;
 }
 
 int option_conflict(const struct arguments *arguments, enum option_id one, enum option_id other)

@@ -12,12 +12,21 @@
 #include "commands.h"
 
 #define IN(command) (1u << COMMAND_##command)
-#define IN_KEYS (IN(CREATE) | IN(ADD) | IN(CHECK) | IN(CALIBRATE) | IN(GUARD))
-#define IN_WRITERS (IN(CREATE) | IN(ADD) | IN(MERGE))
-#define IN_ALL ((1u << COMMAND_COUNT) - 1)
+#define IN_KEYS (IN(CREATE) | IN(ADD) | IN(CHECK) | IN(REMOVE) | IN(COUNT) | IN(CALIBRATE) | IN(GUARD))
+#define IN_WRITERS (IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(MERGE) | IN(CONVERT))
+#define IN_ALL ((1u << COMMAND_COUNT_OF) - 1)
 
-// What completions offer after an option.
-enum value_shape { VALUE_NONE, VALUE_TEXT, VALUE_FILE, VALUE_KIND, VALUE_GENERATE };
+// What completions offer after an option; behind VALUE_FILE, a few words.
+enum value_shape {
+    VALUE_NONE,
+    VALUE_TEXT,
+    VALUE_FILE,
+    VALUE_KIND,
+    VALUE_POLICY,
+    VALUE_COUNTER_BITS,
+    VALUE_SLOTS,
+    VALUE_GENERATE
+};
 
 // X(name, commands, letter or 0, long name, value in the help or NULL, its shape, what it does, more about it)
 #define CLI_OPTION_TABLE(X)                                                                                            \
@@ -29,14 +38,31 @@ enum value_shape { VALUE_NONE, VALUE_TEXT, VALUE_FILE, VALUE_KIND, VALUE_GENERAT
       "A number such as 0.01 or 1e-6. create takes 0.01 when neither P nor SIZE is given.")                            \
     X(BYTES, IN(CREATE) | IN(SIZE), 0, "bytes", "SIZE", VALUE_TEXT, "the most memory that the filter's bits may take", \
       "64k and 64kB are 64000, 64KiB is 65536. Any two of N, P and SIZE give the third.")                              \
-    X(KIND, IN(CREATE) | IN(SIZE), 0, "kind", "KIND", VALUE_KIND, "the kind of filter",                                \
-      "bloom, or blocked: faster, and a little larger. create takes bloom, size shows all.")                           \
+    X(KIND, IN(CREATE) | IN(SIZE) | IN(CONVERT), 0, "kind", "KIND", VALUE_KIND, "the kind of filter",                  \
+      "bloom; blocked: faster, and a little larger; counting: also says how often at most, and removes; cuckoo: also " \
+      "removes, but can be full. create takes bloom, size shows all, convert makes bloom of counting.")                \
+    X(COUNTER_BITS, IN(CREATE) | IN(SIZE), 0, "counter-bits", "W", VALUE_COUNTER_BITS,                                 \
+      "counting: bits of a counter: 4, 8 or 16 (4)",                                                                   \
+      "They count to 14, 254 or 65534; what was added more often is \"unbounded\". The memory is W times that of "     \
+      "bloom.")                                                                                                        \
+    X(HIGHEST_COUNT, IN(SIZE), 0, "highest-count", "COUNT", VALUE_TEXT, "counting: how often a key is added at most",  \
+      "Takes and names the --counter-bits that count that far.")                                                       \
+    X(SLOTS, IN(CREATE) | IN(SIZE), 0, "slots", "S", VALUE_SLOTS, "cuckoo: slots of a bucket: 1, 2, 4 or 8 (4)",       \
+      "With 1 it is not guaranteed that N keys fit.")                                                                  \
+    X(FINGERPRINT_BITS, IN(CREATE) | IN(SIZE), 0, "fingerprint-bits", "F", VALUE_TEXT,                                 \
+      "cuckoo: bits of a fingerprint, 4 to 32",                                                                        \
+      "As few as P needs, if it is not given; more make the rate smaller than P.")                                     \
+    X(SEARCH, IN(CREATE), 0, "search", "BUCKETS", VALUE_TEXT, "cuckoo: how long an add looks for room, 2 to 4096",     \
+      "In this many buckets; then the key is refused because the filter is full.")                                     \
+    X(POLICY, IN(CREATE), 0, "policy", "POLICY", VALUE_POLICY, "what a second add of a key does (multiset)",           \
+      "multiset: it counts, and remove takes one back. unique (cuckoo): it takes no slot. conservative (counting): "   \
+      "it counts, with closer bounds for frequent keys. The last two cannot remove.")                                  \
     X(SEED, IN(CREATE), 0, "seed", "SEED", VALUE_TEXT, "hash with this number (0)",                                    \
       "Decimal, or hexadecimal after 0x. The same keys, options and seed give the same file, byte for byte.")          \
     X(METADATA, IN(CREATE), 0, "metadata", "TEXT", VALUE_TEXT, "keep this text in the filter",                         \
       "Up to 64 KiB, shown by info and never looked at.")                                                              \
-    X(OUTPUT, IN(MERGE), 'o', "output", "OUT", VALUE_FILE, "the filter to write", "")                                  \
-    X(FORCE, IN(CREATE) | IN(MERGE), 'f', "force", NULL, VALUE_NONE, "overwrite an existing file",                     \
+    X(OUTPUT, IN(MERGE) | IN(CONVERT), 'o', "output", "OUT", VALUE_FILE, "the filter to write", "")                    \
+    X(FORCE, IN(CREATE) | IN(MERGE) | IN(CONVERT), 'f', "force", NULL, VALUE_NONE, "overwrite an existing file",       \
       "It is replaced in one step when all has gone well, and untouched otherwise.")                                   \
     X(STORE, IN(GUARD), 0, "store", "STORE", VALUE_FILE, "the authoritative store: sqlite:PATH",                       \
       "The database is opened read-only.")                                                                             \
@@ -53,7 +79,13 @@ enum value_shape { VALUE_NONE, VALUE_TEXT, VALUE_FILE, VALUE_KIND, VALUE_GENERAT
       "Not one of them may be answered \"absent\".")                                                                   \
     X(ABSENT, IN(CALIBRATE), 0, "absent", "FILE", VALUE_FILE, "keys that were not added",                              \
       "Those that are in the file of present keys too are left out, and repeated ones count once.")                    \
+    X(AT_LEAST, IN(CHECK), 0, "at-least", "T", VALUE_TEXT, "select keys that may have been added T times or more",     \
+      "Kinds that do not count know only whether a key may be there. -v selects those that were surely added fewer "   \
+      "times.")                                                                                                        \
     X(INVERT, IN(CHECK), 'v', "invert-match", NULL, VALUE_NONE, "select the keys that are surely absent", "")          \
+    X(NOT_DONE, IN(ADD) | IN(REMOVE), 'v', "verbose", NULL, VALUE_NONE,                                                \
+      "print the keys that were not added or removed",                                                                 \
+      "Those that add refused, or that remove did not find, unchanged and in order.")                                  \
     X(COUNT, IN(CHECK), 'c', "count", NULL, VALUE_NONE, "print only how many keys were selected",                      \
       "One number for all files; one for each file with -H.")                                                          \
     X(LINE_NUMBER, IN(CHECK), 'n', "line-number", NULL, VALUE_NONE, "print the line number before each key", "")       \
@@ -63,15 +95,18 @@ enum value_shape { VALUE_NONE, VALUE_TEXT, VALUE_FILE, VALUE_KIND, VALUE_GENERAT
       "In the input and in the output.")                                                                               \
     X(CRLF, IN_KEYS, 0, "crlf", NULL, VALUE_NONE, "a CR before the newline is not part of the key",                    \
       "Without it, every byte before the newline counts. Printed lines keep it.")                                      \
-    X(LINE_BUFFERED, IN(CHECK) | IN(GUARD), 0, "line-buffered", NULL, VALUE_NONE, "write each answer at once",         \
+    X(LINE_BUFFERED, IN(CHECK) | IN(COUNT) | IN(GUARD), 0, "line-buffered", NULL, VALUE_NONE,                          \
+      "write each answer at once",                                                                                     \
       "Without it, answers are written at the latest before the tool waits for more input.")                           \
-    X(JSON, IN(CHECK) | IN(INFO) | IN(SIZE) | IN(VERIFY) | IN(CALIBRATE), 0, "json", NULL, VALUE_NONE,                 \
-      "print JSON, one object a line",                                                                                 \
+    X(JSON, IN(ADD) | IN(CHECK) | IN(REMOVE) | IN(COUNT) | IN(INFO) | IN(SIZE) | IN(VERIFY) | IN(CALIBRATE), 0,        \
+      "json", NULL, VALUE_NONE, "print JSON, one object a line",                                                       \
       "Keys and names are {\"text\": ...}, or {\"bytes\": ...} in base64 when they are not UTF-8.")                    \
     X(NO_WAIT, IN_WRITERS | IN(GUARD), 0, "no-wait", NULL, VALUE_NONE, "fail when a lock is held, do not wait",        \
       "Without it, writers wait for each other, and guard up to five seconds for a locked store.")                     \
-    X(NO_PROGRESS, IN(CREATE) | IN(ADD), 0, "no-progress", NULL, VALUE_NONE, "no progress on a terminal", "")          \
-    X(QUIET, IN_KEYS | IN_WRITERS | IN(VERIFY), 'q', "quiet", NULL, VALUE_NONE, "say nothing but errors and warnings", \
+    X(NO_PROGRESS, IN(CREATE) | IN(ADD) | IN(REMOVE), 0, "no-progress", NULL, VALUE_NONE, "no progress on a terminal", \
+      "")                                                                                                              \
+    X(QUIET, (IN_KEYS & ~IN(COUNT)) | IN_WRITERS | IN(VERIFY), 'q', "quiet", NULL, VALUE_NONE,                         \
+      "say nothing but errors and warnings",                                                                           \
       "check prints no keys then, stops at the first selected one, and exits with 0 if there was one even after an "   \
       "error.")                                                                                                        \
     X(HELP, IN_ALL | IN(TOOL), 'h', "help", NULL, VALUE_NONE, "show help; --help shows more than -h", "")              \
@@ -125,6 +160,18 @@ int option_bytes(const struct arguments *arguments, enum option_id id, uint64_t 
 int option_seed(const struct arguments *arguments, enum option_id id, uint64_t *value);
 int option_rate(const struct arguments *arguments, enum option_id id, double *value);
 int option_kind(const struct arguments *arguments, enum option_id id, uint32_t *value);
+int option_policy(const struct arguments *arguments, enum option_id id, uint32_t *value);
+
+// A whole number from `least` to `most`, of which only powers of two are taken if `powers` is set; `what` follows "is
+// not" in the complaint.
+struct number_range {
+    uint32_t least;
+    uint32_t most;
+    bool powers;
+    const char *what;
+};
+int option_range(const struct arguments *arguments, enum option_id id, const struct number_range *range,
+                 uint32_t *value);
 
 // fail_usage() for two options that exclude each other, if both are given.
 int option_conflict(const struct arguments *arguments, enum option_id one, enum option_id other);

@@ -55,7 +55,7 @@ void perhaps__counting_unite(const struct perhaps__counters *counters, const str
         uint64_t b = perhaps__little64(others->words[i]);
         uint64_t low = add_half(a, b, lanes, width);
         uint64_t high = add_half(a >> width, b >> width, lanes, width);
-        counters->words[i] = perhaps__little64(low | high << width);
+        perhaps__set_word(&counters->words[i], perhaps__little64(low | high << width));
     }
 }
 

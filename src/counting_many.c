@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verbs of counting filters. Each is one text for all widths, near and far; at the end a table of what becomes of it.
+// The verbs of counting filters. Each is one text for all widths, near and far; at the end a table of what becomes of
+// it.
 #include "counting.h"
 #include "place_many.h"
 
@@ -32,9 +33,9 @@ INLINE void look(const struct perhaps__view *view, const uint64_t *positions, st
 
 /* ---------------------------------------------------------------- adding and removing */
 
-// Adds `by`, 1 or -1, to each of a key's counters, none of which comes to its end with that. A unit that is not any more
-// what was seen has been changed at another position of the key: that of a neighbour, or the same one, which has had its
-// turn. Returns how many of the latter there were that began at `from`.
+// Adds `by`, 1 or -1, to each of a key's counters, none of which comes to its end with that. A unit that is not any
+// more what was seen has been changed at another position of the key: that of a neighbour, or the same one, which has
+// had its turn. Returns how many of the latter there were that began at `from`.
 INLINE uint64_t change_key(const struct perhaps__view *view, const uint64_t *positions, const struct seen *seen,
                            uint64_t by, uint64_t from, unsigned width)
 {

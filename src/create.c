@@ -98,7 +98,7 @@ static int fail_size(const perhaps_options *options, const struct perhaps__shape
     struct perhaps__shape free_shape = *asked;
     struct perhaps__size size;
     free_shape.cell_bits = kind->defaults.cell_bits;
-    if (asked->cell_bits != free_shape.cell_bits &&
+    if (free_shape.cell_bits == 0 && asked->cell_bits != 0 &&
         kind->size_of(&free_shape, options->capacity, options->fpr, &size)) {
         struct perhaps__failure failure = {
             .code = PERHAPS_E_OPTION,

@@ -36,11 +36,17 @@ struct perhaps__cuckoo {
     uint32_t group_slots;
     uint32_t search;
     bool unique;
-    bool shared; // threads change it: slots are taken and changed word by word, atomically
 };
 
 // Where a key belongs.
 struct perhaps__cuckoo_home {
+    uint64_t fingerprint;
+    uint64_t first;
+    uint64_t second;
+};
+
+// The same by the first bits of the buckets, which is what the verbs need: computed once, while the memory is awaited.
+struct perhaps__cuckoo_spots {
     uint64_t fingerprint;
     uint64_t first;
     uint64_t second;
@@ -73,11 +79,12 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_fingerprint(uint64_t placed, uint
 }
 
 // H, in [0, 2^62), so that adding a number of buckets does not overflow. Odd, so that of an even number of buckets none is
-// its own partner. Mixed well: if sums of H repeated (as those of a plain multiple do), few buckets would be within reach of
-// each other, and full ones would stay full.
+// its own partner. Not a plain multiple, the sums and differences of which would repeat: few buckets would be within reach
+// of each other, and full ones would stay full.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_sum(uint64_t base)
 {
-    return perhaps__mix(base) >> 2 | 1;
+    uint64_t mixed = base * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed ^ mixed >> 32) >> 2 | 1;
 }
 
 // The other bucket of a fingerprint.
@@ -145,7 +152,6 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo perhaps__cuckoo_table(const struct 
         .group_slots = group_slots,
         .search = view->shape.search,
         .unique = view->shape.policy == PERHAPS_POLICY_UNIQUE,
-        .shared = false, // a constant: see cuckoo_shared.c for tables that are
     };
 }
 
@@ -157,25 +163,9 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_at(const struct perhaps__cuckoo *
     return bucket * (table->slots * table->bits);
 }
 
-// 64 bits from a bit on, in one or two atomic words; bits beyond the end of the payload are 0.
-PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load_shared(const struct perhaps__cuckoo *table, uint64_t bit)
-{
-    const uint64_t *words = (const uint64_t *)(const void *)table->bytes; // aligned to PERHAPS_LINE
-    uint64_t shift = bit & 63;
-    uint64_t low = perhaps__little64(__atomic_load_n(&words[bit >> 6], __ATOMIC_ACQUIRE));
-    if (shift <= 7) {
-        return low >> shift; // as many bits as the other way of loading gives
-    }
-    uint64_t high = perhaps__little64(__atomic_load_n(&words[(bit >> 6) + 1], __ATOMIC_ACQUIRE));
-    return low >> shift | high << (64 - shift);
-}
-
 // The 8 bytes that a bit lies in, and 57 bits or more from that bit on.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load(const struct perhaps__cuckoo *table, uint64_t bit)
 {
-    if (table->shared) {
-        return perhaps__cuckoo_load_shared(table, bit);
-    }
     uint64_t word;
     memcpy(&word, table->bytes + (bit >> 3), sizeof word);
     return perhaps__little64(word) >> (bit & 7);
@@ -196,20 +186,20 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_count_lanes(const struct perhaps_
     return sum & 15;
 }
 
-// Slots of a bucket that hold a value, 0 for free ones.
+// Slots of a bucket, given by its first bit, that hold a value, 0 for free ones.
 struct perhaps__cuckoo_found {
     uint64_t count;
     uint64_t bit; // where the first of them begins, if there is one
 };
 
 PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_found perhaps__cuckoo_find(const struct perhaps__cuckoo *table,
-                                                                        uint64_t bucket, uint64_t value)
+                                                                        uint64_t at, uint64_t value)
 {
     struct perhaps__cuckoo_found found = {0, 0};
     uint64_t pattern = value * table->ones;
     uint64_t width = table->group_slots * table->bits;
     for (uint64_t i = table->groups; i > 0; i--) {
-        uint64_t bit = perhaps__cuckoo_at(table, bucket) + (i - 1) * width;
+        uint64_t bit = at + (i - 1) * width;
         uint64_t zeros = perhaps__cuckoo_zeros(table, perhaps__cuckoo_load(table, bit) ^ pattern);
         uint64_t top = (uint64_t)__builtin_ctzll(zeros | UINT64_C(1) << 63);
         found.count += perhaps__cuckoo_count_lanes(table, zeros);
@@ -219,13 +209,13 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_found perhaps__cuckoo_find(const st
 }
 
 // Whether a bucket holds a value; less work than finding where.
-PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t bucket, uint64_t value)
+PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t at, uint64_t value)
 {
     uint64_t any = 0;
     uint64_t pattern = value * table->ones;
     uint64_t width = table->group_slots * table->bits;
     for (uint64_t i = 0; i < table->groups; i++) {
-        uint64_t bit = perhaps__cuckoo_at(table, bucket) + i * width;
+        uint64_t bit = at + i * width;
         any |= perhaps__cuckoo_zeros(table, perhaps__cuckoo_load(table, bit) ^ pattern);
     }
     return any != 0;
@@ -241,26 +231,9 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_get(const struct perhaps__cuckoo 
     return perhaps__cuckoo_load(table, bit) & perhaps__cuckoo_lane_mask(table);
 }
 
-// Writes a slot beside threads that write others in the same words. Its bucket is locked, so that it is what it was.
-PERHAPS_CUCKOO_INLINE void perhaps__cuckoo_put_shared(const struct perhaps__cuckoo *table, uint64_t bit, uint64_t value)
-{
-    uint64_t *words = (uint64_t *)(void *)table->bytes;
-    uint64_t shift = bit & 63;
-    uint64_t difference = perhaps__cuckoo_get(table, bit) ^ value;
-    (void)__atomic_fetch_xor(&words[bit >> 6], perhaps__little64(difference << shift), __ATOMIC_ACQ_REL);
-    if (shift + table->bits > 64) {
-        difference >>= 64 - shift;
-        (void)__atomic_fetch_xor(&words[(bit >> 6) + 1], perhaps__little64(difference), __ATOMIC_ACQ_REL);
-    }
-}
-
 // Writes a slot: 8 bytes are read and written, its neighbours' bits as they were.
 PERHAPS_CUCKOO_INLINE void perhaps__cuckoo_put(const struct perhaps__cuckoo *table, uint64_t bit, uint64_t value)
 {
-    if (table->shared) {
-        perhaps__cuckoo_put_shared(table, bit, value);
-        return;
-    }
     uint64_t word;
     uint8_t *at = table->bytes + (bit >> 3);
     memcpy(&word, at, sizeof word);
@@ -272,32 +245,39 @@ PERHAPS_CUCKOO_INLINE void perhaps__cuckoo_put(const struct perhaps__cuckoo *tab
 
 // ---------------------------------------------------------------- the verbs
 
+PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_spots perhaps__cuckoo_spots(const struct perhaps__cuckoo *table,
+                                                                         struct perhaps__cuckoo_home home)
+{
+    return (struct perhaps__cuckoo_spots){home.fingerprint, perhaps__cuckoo_at(table, home.first),
+                                          perhaps__cuckoo_at(table, home.second)};
+}
+
 // Adds a fingerprint both of whose buckets are full, by moving others to their other buckets: breadth-first search, the
 // first table->search buckets that it comes to, no bucket twice. Nothing is written before the whole path is known. Then
 // it is walked from its far end, and every fingerprint is copied before its old place is overwritten: there is no instant
 // at which one of them is nowhere.
 //
 // 0, with the number of moves counted, or PERHAPS_E_FULL or PERHAPS_E_COPIES; then only the count of refusals has changed.
-int perhaps__cuckoo_make_room(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_home *home,
+int perhaps__cuckoo_make_room(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *spots,
                               struct perhaps__tally *tally);
 
 // Adds a fingerprint to one of its buckets, the one with more free slots. 1: it was in neither; 0: it was; or a code.
 PERHAPS_CUCKOO_INLINE int perhaps__cuckoo_add(const struct perhaps__cuckoo *table,
-                                              const struct perhaps__cuckoo_home *home, struct perhaps__tally *tally)
+                                              const struct perhaps__cuckoo_spots *spots, struct perhaps__tally *tally)
 {
-    bool present = perhaps__cuckoo_has(table, home->first, home->fingerprint) |
-                   perhaps__cuckoo_has(table, home->second, home->fingerprint);
+    bool present = perhaps__cuckoo_has(table, spots->first, spots->fingerprint) |
+                   perhaps__cuckoo_has(table, spots->second, spots->fingerprint);
     if (table->unique && present) {
         return 0;
     }
-    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, home->first, 0);
-    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, home->second, 0);
+    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, spots->first, 0);
+    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, spots->second, 0);
     struct perhaps__cuckoo_found free = second.count > first.count ? second : first;
     if (PERHAPS_LIKELY(free.count > 0)) {
-        perhaps__cuckoo_put(table, free.bit, home->fingerprint);
+        perhaps__cuckoo_put(table, free.bit, spots->fingerprint);
         tally->paths[0]++;
     } else {
-        int status = perhaps__cuckoo_make_room(table, home, tally);
+        int status = perhaps__cuckoo_make_room(table, spots, tally);
         if (status < 0) {
             return status;
         }
@@ -310,20 +290,21 @@ PERHAPS_CUCKOO_INLINE int perhaps__cuckoo_add(const struct perhaps__cuckoo *tabl
 
 // Slots that hold the fingerprint: each bucket once, also where both are one.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_count(const struct perhaps__cuckoo *table,
-                                                     const struct perhaps__cuckoo_home *home)
+                                                     const struct perhaps__cuckoo_spots *spots)
 {
-    uint64_t first = perhaps__cuckoo_find(table, home->first, home->fingerprint).count;
-    uint64_t second = perhaps__cuckoo_find(table, home->second, home->fingerprint).count;
-    return first + (home->first != home->second ? second : 0);
+    uint64_t first = perhaps__cuckoo_find(table, spots->first, spots->fingerprint).count;
+    uint64_t second = perhaps__cuckoo_find(table, spots->second, spots->fingerprint).count;
+    return first + (spots->first != spots->second ? second : 0);
 }
 
 // Clears one slot that holds the fingerprint: the lowest of the first bucket, or else of the second. Whether there was
 // one.
 PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_remove(const struct perhaps__cuckoo *table,
-                                                  const struct perhaps__cuckoo_home *home, struct perhaps__tally *tally)
+                                                  const struct perhaps__cuckoo_spots *spots,
+                                                  struct perhaps__tally *tally)
 {
-    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, home->first, home->fingerprint);
-    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, home->second, home->fingerprint);
+    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, spots->first, spots->fingerprint);
+    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, spots->second, spots->fingerprint);
     struct perhaps__cuckoo_found found = first.count > 0 ? first : second;
     bool is_there = found.count > 0;
     if (is_there) {
@@ -355,8 +336,5 @@ struct perhaps__cuckoo_kernel {
 };
 
 const struct perhaps__cuckoo_kernel *perhaps__cuckoo_kernel(uint32_t slots, uint32_t fingerprint_bits);
-
-// Makes the functions of a view those for a table that threads share.
-void perhaps__cuckoo_share(struct perhaps__view *view);
 
 #endif

@@ -17,15 +17,15 @@ struct results {
     int *refusal;
 };
 
-INLINE struct perhaps__cuckoo_home start(const struct perhaps__cuckoo *table, uint64_t hash)
+INLINE struct perhaps__cuckoo_spots start(const struct perhaps__cuckoo *table, uint64_t hash)
 {
-    return perhaps__cuckoo_home(table, perhaps__place(hash, table->seed_key));
+    return perhaps__cuckoo_spots(table, perhaps__cuckoo_home(table, perhaps__place(hash, table->seed_key)));
 }
 
-INLINE bool is_present(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_home *home)
+INLINE bool is_present(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *spots)
 {
-    return perhaps__cuckoo_has(table, home->first, home->fingerprint) |
-           perhaps__cuckoo_has(table, home->second, home->fingerprint);
+    return perhaps__cuckoo_has(table, spots->first, spots->fingerprint) |
+           perhaps__cuckoo_has(table, spots->second, spots->fingerprint);
 }
 
 INLINE void note(const struct results *results, size_t i, bool result)
@@ -36,17 +36,17 @@ INLINE void note(const struct results *results, size_t i, bool result)
 }
 
 // Does what is to be done with key i; false when it is refused.
-INLINE bool step(enum verb verb, const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_home *home,
+INLINE bool step(enum verb verb, const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *spots,
                  const struct results *results, size_t i)
 {
     if (verb == ASK) {
-        results->out[i] = is_present(table, home);
+        results->out[i] = is_present(table, spots);
     } else if (verb == COUNT) {
-        results->counts[i] = perhaps__cuckoo_count(table, home);
+        results->counts[i] = perhaps__cuckoo_count(table, spots);
     } else if (verb == REMOVE) {
-        note(results, i, perhaps__cuckoo_remove(table, home, results->tally));
+        note(results, i, perhaps__cuckoo_remove(table, spots, results->tally));
     } else {
-        int status = perhaps__cuckoo_add(table, home, results->tally);
+        int status = perhaps__cuckoo_add(table, spots, results->tally);
         if (PERHAPS_UNLIKELY(status < 0)) {
             *results->refusal = status;
             return false;
@@ -61,8 +61,8 @@ INLINE size_t run_near(enum verb verb, const struct perhaps__cuckoo *table, cons
 {
     size_t i = 0;
     for (; i < count; i++) {
-        struct perhaps__cuckoo_home home = start(table, hashes[i]);
-        if (!step(verb, table, &home, results, i)) {
+        struct perhaps__cuckoo_spots spots = start(table, hashes[i]);
+        if (!step(verb, table, &spots, results, i)) {
             break;
         }
     }
@@ -70,29 +70,29 @@ INLINE size_t run_near(enum verb verb, const struct perhaps__cuckoo *table, cons
 }
 
 // Into the second level only (prefetcht2): a line that waits for the first level holds one of its few fill buffers.
-INLINE struct perhaps__cuckoo_home fetch(const struct perhaps__cuckoo *table, const uint64_t *hash)
+INLINE struct perhaps__cuckoo_spots fetch(const struct perhaps__cuckoo *table, const uint64_t *hash)
 {
-    struct perhaps__cuckoo_home home = start(table, *hash);
-    __builtin_prefetch(table->bytes + (perhaps__cuckoo_at(table, home.first) >> 3), 0, 1);
-    __builtin_prefetch(table->bytes + (perhaps__cuckoo_at(table, home.second) >> 3), 0, 1);
+    struct perhaps__cuckoo_spots spots = start(table, *hash);
+    __builtin_prefetch(table->bytes + (spots.first >> 3), 0, 1);
+    __builtin_prefetch(table->bytes + (spots.second >> 3), 0, 1);
     perhaps__fetch_hashes(hash);
-    return home;
+    return spots;
 }
 
 INLINE size_t run_far(enum verb verb, const struct perhaps__cuckoo *table, const uint64_t *hashes, size_t count,
                       const struct results *results)
 {
-    struct perhaps__cuckoo_home homes[AHEAD];
+    struct perhaps__cuckoo_spots keys[AHEAD];
     for (size_t i = 0; i < AHEAD && i < count; i++) {
-        homes[i] = fetch(table, hashes + i);
+        keys[i] = fetch(table, hashes + i);
     }
     size_t i = 0;
     for (; i < count; i++) {
-        if (!step(verb, table, &homes[i % AHEAD], results, i)) {
+        if (!step(verb, table, &keys[i % AHEAD], results, i)) {
             break;
         }
         if (i + AHEAD < count) {
-            homes[i % AHEAD] = fetch(table, hashes + i + AHEAD);
+            keys[i % AHEAD] = fetch(table, hashes + i + AHEAD);
         }
     }
     return i;
@@ -105,8 +105,8 @@ INLINE size_t run_far(enum verb verb, const struct perhaps__cuckoo *table, const
     {                                                                                                                  \
         const struct perhaps__view *view = filter;                                                                     \
         struct perhaps__cuckoo table = perhaps__cuckoo_table(view, view_slots, whole);                                 \
-        struct perhaps__cuckoo_home home = start(&table, hash);                                                        \
-        return is_present(&table, &home);                                                                              \
+        struct perhaps__cuckoo_spots spots = start(&table, hash);                                                      \
+        return is_present(&table, &spots);                                                                             \
     }                                                                                                                  \
     DEFINE_DISTANCE(name, near, view_slots, whole)                                                                     \
     DEFINE_DISTANCE(name, far, view_slots, whole)

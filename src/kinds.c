@@ -3,6 +3,11 @@
 
 #include "errors.h"
 
+// Sets of policies.
+#define MULTISET (1U << PERHAPS_POLICY_MULTISET)
+#define UNIQUE (1U << PERHAPS_POLICY_UNIQUE)
+#define CONSERVATIVE (1U << PERHAPS_POLICY_CONSERVATIVE)
+
 static const struct perhaps__kind kinds[] = {
     [PERHAPS_KIND_BLOOM] =
         {
@@ -23,6 +28,32 @@ static const struct perhaps__kind kinds[] = {
             .fpr_for = perhaps__blocked_fpr_for,
             .grows = true,
             .operations = &perhaps__layer_blocked,
+        },
+    [PERHAPS_KIND_COUNTING] =
+        {
+            .name = "counting",
+            .smallest_fpr = 1e-9,
+            .largest_fpr = 0.5,
+            .size_of = perhaps__counting_size,
+            .fpr_for = perhaps__counting_fpr_for,
+            .defaults = {.cell_bits = 4, .policy = PERHAPS_POLICY_MULTISET},
+            .policies = MULTISET | CONSERVATIVE,
+            .cell_bits = UINT64_C(1) << 4 | UINT64_C(1) << 8 | UINT64_C(1) << 16,
+            .operations = &perhaps__layer_counting,
+        },
+    [PERHAPS_KIND_CUCKOO] =
+        {
+            .name = "cuckoo",
+            .smallest_fpr = 4e-9,
+            .largest_fpr = 0.1,
+            .size_of = perhaps__cuckoo_size,
+            .fpr_for = perhaps__cuckoo_fpr_for,
+            .defaults = {.slots = 4, .policy = PERHAPS_POLICY_MULTISET, .search = PERHAPS_SEARCH_DEFAULT},
+            .policies = MULTISET | UNIQUE,
+            .cell_bits = ((UINT64_C(1) << 33) - 1) & ~UINT64_C(0xf), // 4 to 32; the default follows from p
+            .slots = 1U << 1 | 1U << 2 | 1U << 4 | 1U << 8,
+            .grows = true,
+            .operations = &perhaps__layer_cuckoo,
         },
 };
 

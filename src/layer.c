@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "place.h"
 #include "words.h"
 
 void perhaps__layer_init(struct perhaps__layer *layer, const struct perhaps__layer_operations *operations,
@@ -46,19 +47,13 @@ void perhaps__layer_clear(struct perhaps__layer *layer)
     layer->tally = (struct perhaps__tally){0};
 }
 
-static uint64_t saturating_sum(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 int perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__layer *from,
                          const perhaps_allocator *allocator)
 {
     int status = into->operations->merge(into, from, allocator);
     if (status == PERHAPS_OK) {
-        into->tally.keys = saturating_sum(into->tally.keys, from->tally.keys);
-        into->tally.removals = saturating_sum(into->tally.removals, from->tally.removals);
+        into->tally.keys = perhaps__saturating_sum(into->tally.keys, from->tally.keys);
+        into->tally.removals = perhaps__saturating_sum(into->tally.removals, from->tally.removals);
     }
     return status;
 }
@@ -85,6 +80,27 @@ bool perhaps__layer_restore(struct perhaps__layer *layer, const struct perhaps__
     layer->tally.saturated = counted.saturated;
     layer->tally.used = layer->operations->keeps_used ? counted.used : 0;
     return counted.used == recorded->used && layer->operations->agrees(recorded, &counted);
+}
+
+uint64_t perhaps__layer_probe_positions(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed)
+{
+    struct perhaps__walk walk = perhaps__walk_start(placed);
+    for (uint32_t i = 0; i < layer->shape.positions; i++) {
+        digest = perhaps__mix(digest ^ perhaps__walk_next(&walk, layer->range));
+    }
+    return digest;
+}
+
+static double distinct_now(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
+{
+    double range = (double)layer->range;
+    return perhaps__distinct_for((double)tally->used / range, range, layer->shape.positions);
+}
+
+bool perhaps__layer_is_overfull(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
+{
+    double keys = (double)layer->capacity;
+    return distinct_now(layer, tally) > keys + sqrt(keys) + 1.0;
 }
 
 double perhaps__distinct_for(double fill, double range, double positions)

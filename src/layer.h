@@ -72,6 +72,11 @@ int perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__laye
 // Bits that are set, counters above zero, slots taken, as the payload has them. O(m).
 uint64_t perhaps__layer_used(const struct perhaps__layer *layer);
 
+// Whether the fill tells of more keys than the capacity, for kinds with k positions anywhere in the range. An estimate of the
+// keys from the fill scatters by sqrt(m (e^a - 1 - a)) / k with a = nk/m, about sqrt(n)/4 at capacity (Swamidass and Baldi
+// 2007), so that a filter that took just n keys reaches n + sqrt(n) once in 30,000 times.
+bool perhaps__layer_is_overfull(const struct perhaps__layer *layer, const struct perhaps__tally *tally);
+
 // Capacity less keys added.
 uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer, const struct perhaps__tally *tally);
 
@@ -86,6 +91,9 @@ static inline uint64_t *perhaps__layer_words(const struct perhaps__layer *layer)
 {
     return (uint64_t *)(void *)layer->payload; // aligned to PERHAPS_LINE by every allocation and mapping
 }
+
+// The probe of kinds whose keys have k positions anywhere in the range.
+uint64_t perhaps__layer_probe_positions(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed);
 
 // Keys that leave this fill on average: a given bit is hit by a key with probability k/m, whether that is anywhere or
 // within a block, and escapes n keys with probability (1 - k/m)^n (Swamidass and Baldi 2007).

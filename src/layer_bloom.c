@@ -5,12 +5,8 @@
 #include "bloom.h"
 #include "cpu.h"
 #include "layer.h"
-#include "place.h"
+#include "place_many.h"
 #include "words.h"
-
-// In second-level caches; k independent accesses overlap by themselves, so that filters a few times as large count as
-// near. Measured: docs/benchmarks.md.
-#define NEAR 4
 
 static bool is_sound(const struct perhaps__layer *layer)
 {
@@ -21,7 +17,7 @@ static bool is_sound(const struct perhaps__layer *layer)
 
 static void view_bloom(const struct perhaps__layer *layer, struct perhaps__view *view)
 {
-    bool near = layer->payload_size <= NEAR * perhaps__cpu_l2_bytes();
+    bool near = layer->payload_size <= PERHAPS_PLACE_NEAR * perhaps__cpu_l2_bytes();
     view->ask = perhaps__bloom_ask;
     view->ask_many = near ? perhaps__bloom_ask_near : perhaps__bloom_ask_far;
     view->add_many = near ? perhaps__bloom_add_near : perhaps__bloom_add_far;
@@ -54,25 +50,10 @@ static void describe(const struct perhaps__layer *layer, perhaps_statistics *sta
     statistics->distinct_estimate = perhaps__distinct_for(statistics->fill, bits, layer->shape.positions);
 }
 
-static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed)
-{
-    struct perhaps__walk walk = perhaps__walk_start(placed);
-    for (uint32_t i = 0; i < layer->shape.positions; i++) {
-        digest = perhaps__mix(digest ^ perhaps__walk_next(&walk, layer->range));
-    }
-    return digest;
-}
-
-// Adds that changed something, and the real fill: whichever says sooner that the layer is full. An estimate of the keys
-// from the fill scatters by sqrt(m (e^a - 1 - a)) / k with a = nk/m, about sqrt(n)/4 at capacity (Swamidass and Baldi
-// 2007), so that a filter that took just n keys reaches n + sqrt(n) once in 30,000 times.
+// Adds that changed something, and the real fill: whichever says sooner that the layer is full.
 static uint64_t room(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
 {
-    double keys = (double)layer->capacity;
-    double positions = layer->shape.positions;
-    double fill = (double)tally->used / (double)layer->bits;
-    bool is_full = perhaps__distinct_for(fill, (double)layer->bits, positions) > keys + sqrt(keys) + 1.0;
-    return is_full ? 0 : perhaps__layer_room_by_adds(layer, tally);
+    return perhaps__layer_is_overfull(layer, tally) ? 0 : perhaps__layer_room_by_adds(layer, tally);
 }
 
 const struct perhaps__layer_operations perhaps__layer_bloom = {
@@ -81,7 +62,7 @@ const struct perhaps__layer_operations perhaps__layer_bloom = {
     .recount = recount,
     .merge = merge,
     .describe = describe,
-    .probe = probe,
+    .probe = perhaps__layer_probe_positions,
     .room = room,
     .agrees = perhaps__layer_agrees_without_removal,
     .keeps_used = true,

@@ -1,5 +1,142 @@
 // SPDX-License-Identifier: MIT
 // A layer of kind cuckoo.
+#include <math.h>
+
+#include "alloc.h"
+#include "cpu.h"
+#include "cuckoo.h"
 #include "layer.h"
 
-const struct perhaps__layer_operations perhaps__layer_cuckoo = {.view = NULL};
+static bool is_sound(const struct perhaps__layer *layer)
+{
+    const struct perhaps__shape *shape = &layer->shape;
+    uint64_t bits = 0;
+    bool has_slots = shape->slots == 1 || shape->slots == 2 || shape->slots == 4 || shape->slots == 8;
+    return has_slots && shape->cell_bits >= PERHAPS_CUCKOO_MIN_BITS && shape->cell_bits <= PERHAPS_CUCKOO_MAX_BITS &&
+           perhaps__cuckoo_bits(layer->range, shape->slots, shape->cell_bits, &bits) && bits == layer->bits &&
+           (shape->policy == PERHAPS_POLICY_MULTISET || shape->policy == PERHAPS_POLICY_UNIQUE) && shape->search >= 2 &&
+           shape->search <= PERHAPS_SEARCH_MAX && shape->layout >= PERHAPS_CUCKOO_MIN_BITS &&
+           shape->layout <= shape->cell_bits && shape->positions == 0;
+}
+
+static void view_cuckoo(const struct perhaps__layer *layer, struct perhaps__view *view)
+{
+    const struct perhaps__cuckoo_kernel *kernel = perhaps__cuckoo_kernel(layer->shape.slots, layer->shape.cell_bits);
+    bool near = layer->payload_size <= perhaps__cpu_l2_bytes();
+    view->reciprocal = perhaps__cuckoo_reciprocal(layer->range);
+    view->ask = kernel->ask;
+    view->ask_many = near ? kernel->ask_near : kernel->ask_far;
+    view->add_many = near ? kernel->add_near : kernel->add_far;
+    view->add_few = kernel->add_near;
+    if (layer->shape.policy == PERHAPS_POLICY_MULTISET) {
+        view->count_many = near ? kernel->count_near : kernel->count_far;
+        view->remove_many = near ? kernel->remove_near : kernel->remove_far;
+    }
+}
+
+static struct perhaps__cuckoo table_of(const struct perhaps__layer *layer)
+{
+    const struct perhaps__view view = {
+        .memory = layer->payload,
+        .range = layer->range,
+        .reciprocal = perhaps__cuckoo_reciprocal(layer->range),
+        .shape = layer->shape,
+    };
+    return perhaps__cuckoo_table(&view, layer->shape.slots, false);
+}
+
+static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+{
+    struct perhaps__cuckoo table = table_of(layer);
+    uint64_t free = 0;
+    for (uint64_t bucket = 0; bucket < table.buckets; bucket++) {
+        free += perhaps__cuckoo_find(&table, perhaps__cuckoo_at(&table, bucket), 0).count;
+    }
+    tally->used = table.buckets * table.slots - free;
+}
+
+// In a scratch copy, which replaces the table when everything fits.
+static int merge(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator)
+{
+    uint8_t *scratch = perhaps__allocate(allocator, into->payload_size);
+    if (scratch == NULL) {
+        return PERHAPS_E_MEMORY;
+    }
+    memcpy(scratch, into->payload, into->payload_size);
+    struct perhaps__cuckoo source = table_of(from);
+    struct perhaps__cuckoo table = table_of(into);
+    struct perhaps__tally tally = into->tally;
+    table.bytes = scratch;
+    int status = perhaps__cuckoo_fold(&table, &source, &tally);
+    if (status == PERHAPS_OK) {
+        memcpy(into->payload, scratch, into->payload_size);
+        into->tally.used = tally.used;
+        into->tally.copies = tally.copies;
+    }
+    perhaps__release(allocator, scratch, into->payload_size);
+    return status;
+}
+
+// With policy unique every slot is a different fingerprint or pair of buckets, and rates add up. Otherwise slots are taken
+// for keys that are all different: some of them share both, and fewer absent keys pass.
+static double fpr_now(const struct perhaps__layer *layer)
+{
+    double used = (double)layer->tally.used;
+    double buckets = (double)layer->range;
+    double fingerprints = (double)perhaps__cuckoo_fingerprints(layer->shape.cell_bits, layer->shape.layout);
+    if (layer->shape.policy == PERHAPS_POLICY_UNIQUE) {
+        return used * perhaps__cuckoo_expected_fpr(1.0, buckets, fingerprints);
+    }
+    return perhaps__cuckoo_expected_fpr(used, buckets, fingerprints);
+}
+
+static void describe(const struct perhaps__layer *layer, perhaps_statistics *statistics)
+{
+    const struct perhaps__tally *tally = &layer->tally;
+    statistics->set_bits = tally->used;
+    statistics->fill = (double)tally->used / ((double)layer->range * layer->shape.slots);
+    statistics->fpr_now = fpr_now(layer);
+    statistics->distinct_estimate = (double)tally->used;
+    statistics->slots = layer->shape.slots;
+    statistics->fingerprint_bits = layer->shape.cell_bits;
+    statistics->buckets = layer->range;
+    memcpy(statistics->paths, tally->paths, sizeof statistics->paths);
+    statistics->deepest = (uint32_t)tally->deepest;
+    statistics->refused_full = tally->refused_full;
+    statistics->refused_copies = tally->refused_copies;
+    statistics->refused_early = tally->refused_early;
+}
+
+static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed)
+{
+    struct perhaps__cuckoo table = table_of(layer);
+    struct perhaps__cuckoo_home home = perhaps__cuckoo_home(&table, placed);
+    digest = perhaps__mix(digest ^ home.fingerprint);
+    digest = perhaps__mix(digest ^ home.first);
+    return perhaps__mix(digest ^ home.second);
+}
+
+// Every copy takes a slot. A layer of copies whose keys were new in an older layer has slots taken without new keys.
+static bool agrees(const struct perhaps__tally *recorded, const struct perhaps__tally *counted)
+{
+    bool is_used = counted->used > 0 || recorded->removals > 0;
+    return recorded->copies == counted->used && (recorded->keys == 0 || is_used);
+}
+
+// Every copy takes a slot, and so a part of the capacity.
+static uint64_t room(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
+{
+    return tally->used < layer->capacity ? layer->capacity - tally->used : 0;
+}
+
+const struct perhaps__layer_operations perhaps__layer_cuckoo = {
+    .is_sound = is_sound,
+    .view = view_cuckoo,
+    .recount = recount,
+    .merge = merge,
+    .describe = describe,
+    .probe = probe,
+    .room = room,
+    .agrees = agrees,
+    .keeps_used = true,
+};

@@ -23,10 +23,10 @@ static int check_equal(const perhaps_filter *into, const perhaps_filter *from, p
         {"kind", into->kind, from->kind},
         {"hash source", into->hash_source, from->hash_source},
         {"seed", into->seed, from->seed},
+        {"width of counters or fingerprints", a->shape.cell_bits, b->shape.cell_bits}, // the size follows from it
         {"size in bits", a->bits, b->bits},
         {"number of positions", a->shape.positions, b->shape.positions},
         {"layout of blocks", a->shape.layout, b->shape.layout},
-        {"width of counters or fingerprints", a->shape.cell_bits, b->shape.cell_bits},
         {"number of slots in a bucket", a->shape.slots, b->shape.slots},
         {"number of buckets", a->range, b->range},
         {"policy", a->shape.policy, b->shape.policy},

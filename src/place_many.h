@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Layer 1: the positions of many keys at once, for kinds whose keys have k cells anywhere in an array of cells: the bits
-// of bloom, the counters of counting. Memory accesses are put in flight long before their results are needed, and keys
-// that are decided leave the work without a branch that could be mispredicted.
+// Layer 1: the positions of many keys at once, for kinds whose keys have k cells anywhere in an array of cells: the
+// bits of bloom, the counters of counting. Memory accesses are put in flight long before their results are needed, and
+// keys that are decided leave the work without a branch that could be mispredicted.
 //
 // One text for every width of a cell, which is a constant wherever these functions are called, as are `far` and `near`.
 #ifndef PERHAPS_PLACE_MANY_H
@@ -39,9 +39,9 @@ PERHAPS_CELL_INLINE int perhaps__ask_cells(const struct perhaps__view *view, uin
 
 /* ---------------------------------------------------------------- key after key */
 
-// Keys on their way: far ones are in a ring of PERHAPS_PLACE_AHEAD, all their positions asked for; of near ones there is
-// only the present one, in a ring of 1. That is small, which matters in calls for one key: every page of a stack frame is
-// touched.
+// Keys on their way: far ones are in a ring of PERHAPS_PLACE_AHEAD, all their positions asked for; of near ones there
+// is only the present one, in a ring of 1. That is small, which matters in calls for one key: every page of a stack
+// frame is touched.
 //
 //     perhaps__key ring[PERHAPS_PLACE_AHEAD];
 //     perhaps__ring_start(ring, view, hashes, count, width, far);
@@ -160,9 +160,9 @@ PERHAPS_CELL_INLINE void perhaps__run_round(const struct perhaps__view *view, ui
     undecided->count = kept;
 }
 
-// Rounds of 1, 1, 2, 3, 5, ... positions. Half of the absent keys leave at each position, so two single ones come first;
-// after them most keys are present ones, and longer rounds cost those less work: k = 7 takes four rounds, not seven, for
-// 2.2 lines an absent key instead of 2.0. Returns how many keys are present.
+// Rounds of 1, 1, 2, 3, 5, ... positions. Half of the absent keys leave at each position, so two single ones come
+// first; after them most keys are present ones, and longer rounds cost those less work: k = 7 takes four rounds, not
+// seven, for 2.2 lines an absent key instead of 2.0. Returns how many keys are present.
 PERHAPS_CELL_INLINE size_t perhaps__ask_by_rounds(const struct perhaps__view *view, const uint64_t *hashes,
                                                   size_t count, uint8_t *out, unsigned width)
 {

@@ -94,20 +94,24 @@ static uint64_t units_for(uint32_t slots, uint32_t fingerprint_bits, uint64_t ca
     return perhaps__smallest_units(expectation, capacity, budget, packed, ceil(bits / PERHAPS_UNIT_BITS));
 }
 
-// The width with which the fewest units do; of equal ones the narrower. Near f = log2(1/p) + log2(2 * slots * load); one
-// bit less and more buckets may be less memory.
+// The width with which the fewest units do; of equal ones the narrower. In large filters that is log2(1/p) +
+// log2(2 * slots * load) bits, rounded up, or one bit less and a few more buckets where that is less memory. A width at
+// which p is missed four times over is not looked into: it would take four times the buckets.
 static uint64_t best_units(uint32_t slots, uint64_t capacity, double budget, uint32_t *fingerprint_bits)
 {
-    double ideal = log2(2.0 * slots * rooms[slots].load / budget);
     uint64_t best = 0;
-    uint32_t first = ideal < PERHAPS_CUCKOO_MIN_BITS + 2 ? PERHAPS_CUCKOO_MIN_BITS : (uint32_t)ideal - 2;
-    for (uint32_t bits = first; bits <= PERHAPS_CUCKOO_MAX_BITS; bits++) {
+    for (uint32_t bits = PERHAPS_CUCKOO_MIN_BITS; bits <= PERHAPS_CUCKOO_MAX_BITS; bits++) {
+        uint64_t room = units_for(slots, bits, capacity, 1.0);
+        if (best != 0 && (room == 0 || room > best)) {
+            break; // wider ones only take more
+        }
+        if (room == 0 || expectation(capacity, room, pack(slots, bits)) > 4.0 * budget) {
+            continue;
+        }
         uint64_t units = units_for(slots, bits, capacity, budget);
         if (units != 0 && (best == 0 || units < best)) {
             best = units;
             *fingerprint_bits = bits;
-        } else if (best != 0 && bits > ideal + 2) {
-            break; // wider ones only take more
         }
     }
     return best;

@@ -37,7 +37,11 @@ static void merge(struct run *run)
     struct encoded before = encode(run);
     int status = perhaps_merge(current(run), other, NULL);
     if (status < 0) {
-        check_refusal(run, status);
+        if (run->options.growth != 0) {
+            CHECK(run, status == PERHAPS_E_UNSUPPORTED, "a filter that grows is merged, or refused as something else");
+        } else {
+            check_refusal(run, status);
+        }
         check_unchanged(run, before, "a refused merge changes the filter");
         free(before.bytes);
         return;
@@ -61,6 +65,8 @@ static void merge_what_does_not_fit(struct run *run)
         options.seed++;
     } else if (what == 1) {
         options.capacity += 5000;
+        options.max_capacity = 0;
+        options.max_bytes = 0;
     } else {
         options.hash_source = is_caller(run) ? PERHAPS_HASH_XXH3 : PERHAPS_HASH_CALLER;
     }
@@ -68,7 +74,8 @@ static void merge_what_does_not_fit(struct run *run)
     CHECK(run, perhaps_create(&options, &stranger, NULL) == PERHAPS_OK, "a filter is not created");
     CHECK(run, perhaps_add_hash(stranger, 1) == 1, "an empty filter knows a key");
     struct encoded before = encode(run);
-    CHECK(run, perhaps_merge(current(run), stranger, NULL) == PERHAPS_E_MISMATCH, "a merge is not refused");
+    int expected = run->options.growth != 0 ? PERHAPS_E_UNSUPPORTED : PERHAPS_E_MISMATCH;
+    CHECK(run, perhaps_merge(current(run), stranger, NULL) == expected, "a merge is not refused");
     check_unchanged(run, before, "a refused merge changes the filter");
     run->counts.merges_refused++;
     free(before.bytes);
@@ -115,7 +122,7 @@ static void decode_without_memory(struct run *run)
     struct encoded encoded = encode(run);
     perhaps_filter *copy = NULL;
     uint64_t blocks = run->memory.live_blocks;
-    run->memory.fail_at = run->memory.calls + 1 + next_byte(run) % 3;
+    run->memory.fail_at = run->memory.calls + 1 + next_byte(run) % 4;
     int result = decode(run, encoded, &copy);
     CHECK(run, result == PERHAPS_E_MEMORY && copy == NULL, "a failed allocation goes unnoticed");
     CHECK(run, run->memory.live_blocks == blocks, "memory is left after a failed allocation");
@@ -171,6 +178,11 @@ static void check_contents(struct run *run, const perhaps_statistics *s)
     }
     uint32_t kind = run->options.kind;
     CHECK(run, distinct == 0 || s->set_bits > 0, "keys without bits");
+    CHECK(run, s->layers == 1 || run->options.growth != 0, "layers in a filter that does not grow");
+    CHECK(run, s->fpr_bound <= s->fpr_target * (1.0 + 1e-12), "layers promise more than the filter may");
+    bool bounded = run->options.at_capacity != PERHAPS_AT_CAPACITY_GO_ON && s->adds_exact && s->removals == 0;
+    CHECK(run, !bounded || s->adds <= s->capacity_now + s->capacity_now / 2 + 4, "more keys than there is room for");
+    run->counts.layers += s->layers;
     CHECK(run, s->removals > 0 || !s->adds_exact || s->adds <= distinct, "more adds than keys");
     if (kind == PERHAPS_KIND_CUCKOO) {
         CHECK(run, s->set_bits == s->copies && s->copies <= (counts_copies(run) ? copies : distinct), "slots differ");
@@ -182,7 +194,7 @@ static void check_contents(struct run *run, const perhaps_statistics *s)
     }
     if (kind < PERHAPS_KIND_COUNTING) {
         CHECK(run, distinct > 0 || s->set_bits == 0, "bits without keys");
-        CHECK(run, s->set_bits <= distinct * s->positions, "more bits than keys can set");
+        CHECK(run, s->layers > 1 || s->set_bits <= distinct * s->positions, "more bits than keys can set");
     }
 }
 
@@ -262,6 +274,22 @@ static void choose_shape(struct run *run)
     run->options.search = (byte & 16) != 0 ? 0 : 2 + next_byte(run) % 30U;
 }
 
+// What happens at capacity, and whether threads could share the filter: that changes nothing for one alone.
+static void choose_limits(struct run *run)
+{
+    uint8_t byte = next_byte(run);
+    run->options.flags = (byte >> 6) % 3U;
+    if ((byte & 3) == 1) {
+        run->options.at_capacity = PERHAPS_AT_CAPACITY_REFUSE;
+    } else if ((byte & 3) == 2 && run->options.kind != PERHAPS_KIND_COUNTING) {
+        run->options.at_capacity = PERHAPS_AT_CAPACITY_GROW;
+        run->options.growth = UINT32_C(2) << (byte >> 2) % 3U;
+        run->options.max_capacity = (byte & 16) != 0 ? 400 : 0;
+        run->options.max_capacity = run->options.max_capacity < run->options.capacity ? 0 : run->options.max_capacity;
+        run->options.max_bytes = (byte & 32) != 0 ? 16384 : 0;
+    }
+}
+
 // Any kind there is, small and large, at rates all over its range.
 static void choose_options(struct run *run)
 {
@@ -281,6 +309,7 @@ static void choose_options(struct run *run)
     run->options.fpr = fmin(fmax(rates[next_byte(run) % 6], smallest), largest);
     run->options.seed = next_byte(run);
     choose_shape(run);
+    choose_limits(run);
     run->options.allocator = &run->allocator;
     run->counts.kinds[run->options.kind]++;
 }
@@ -296,9 +325,30 @@ static void count(struct interpreter_counts *into, const struct interpreter_coun
     into->false_positives += from->false_positives;
     into->counts_exact += from->counts_exact;
     into->adds_refused += from->adds_refused;
+    into->growing += from->growing;
+    into->layers += from->layers;
+    into->ambiguous += from->ambiguous;
     into->merges_refused += from->merges_refused;
     into->allocations_failed += from->allocations_failed;
     into->damage_refused += from->damage_refused;
+}
+
+// A rate too small to be shared out among layers, or a first layer too large for the limit, are the only things wrong that
+// options above can be; those filters do not grow.
+static void make_filters(struct run *run)
+{
+    perhaps_sizing sizing = {.size = sizeof sizing};
+    if (run->options.growth != 0 && (perhaps_size_for(&run->options, &sizing, NULL) != PERHAPS_OK ||
+                                     (run->options.max_bytes != 0 && sizing.bytes > run->options.max_bytes))) {
+        run->options.at_capacity = PERHAPS_AT_CAPACITY_GO_ON;
+        run->options.growth = 0;
+        run->options.max_capacity = 0;
+        run->options.max_bytes = 0;
+    }
+    run->counts.growing += run->options.growth != 0;
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK(run, perhaps_create(&run->options, &run->filters[i], NULL) == PERHAPS_OK, "a filter is not created");
+    }
 }
 
 const char *interpret(const uint8_t *bytes, size_t size, struct interpreter_counts *counts)
@@ -306,9 +356,7 @@ const char *interpret(const uint8_t *bytes, size_t size, struct interpreter_coun
     struct run run = {.at = bytes, .end = size > 0 ? bytes + size : bytes}; // NULL plus 0 is undefined
     run.allocator = support_memory_allocator(&run.memory);
     choose_options(&run);
-    for (unsigned i = 0; i < 2; i++) {
-        CHECK(&run, perhaps_create(&run.options, &run.filters[i], NULL) == PERHAPS_OK, "a filter is not created");
-    }
+    make_filters(&run);
     while (run.at < run.end && run.failure == NULL) {
         step(&run);
     }

@@ -60,7 +60,12 @@ void note_removed(struct run *run, unsigned number, int result)
 void check_refusal(struct run *run, int status)
 {
     bool cuckoo = run->options.kind == PERHAPS_KIND_CUCKOO;
-    CHECK(run, cuckoo && (status == PERHAPS_E_FULL || status == PERHAPS_E_COPIES), "an add fails");
+    bool refuses = run->options.at_capacity == PERHAPS_AT_CAPACITY_REFUSE;
+    bool grows = run->options.at_capacity == PERHAPS_AT_CAPACITY_GROW;
+    CHECK(run,
+          (status == PERHAPS_E_FULL && (refuses || (cuckoo && !grows))) || (status == PERHAPS_E_COPIES && cuckoo) ||
+              (status == PERHAPS_E_LIMIT && grows),
+          "an add fails");
     CHECK(run, status != PERHAPS_E_COPIES || counts_copies(run), "a filter that keeps no copies has too many");
     run->counts.adds_refused++;
 }
@@ -141,6 +146,15 @@ static int remove_by(struct run *run, unsigned number, bool by_hash)
                                      : perhaps_remove(current(run), key, key_of(number, key));
 }
 
+// Only layers can make it so.
+void check_ambiguous(struct run *run)
+{
+    perhaps_statistics s = {.size = sizeof s};
+    CHECK(run, perhaps_stats(current(run), &s) == PERHAPS_OK, "stats fails");
+    CHECK(run, s.layers > 1 && s.ambiguous > 0, "a removal is ambiguous in a single layer");
+    run->counts.ambiguous++;
+}
+
 // A key that was added, or is surely absent: any other would be wrong to remove. From a number on, the first that is one.
 void remove_one(struct run *run)
 {
@@ -157,7 +171,12 @@ void remove_one(struct run *run)
         }
         uint32_t count = current_model(run)->count[number];
         if (count > 0 || ask_one(run, number, by_hash) == 0) {
-            note_removed(run, number, remove_by(run, number, by_hash));
+            int result = remove_by(run, number, by_hash);
+            if (result == PERHAPS_E_AMBIGUOUS) {
+                check_ambiguous(run);
+            } else {
+                note_removed(run, number, result);
+            }
             check_answer(run, number, ask_one(run, number, !by_hash));
         }
         if (count == 0) {

@@ -21,4 +21,7 @@ void check_count(struct run *run, unsigned number, uint64_t most);
 // Whether adding may be refused like this. Cuckoo filters fill up.
 void check_refusal(struct run *run, int status);
 
+// Whether a removal may be refused as ambiguous.
+void check_ambiguous(struct run *run);
+
 #endif

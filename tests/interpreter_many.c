@@ -195,6 +195,26 @@ static void keep_added(struct run *run, struct batch *batch)
     lay_out(run, batch);
 }
 
+// Goes on behind every key that is kept because several layers match it.
+static void remove_all(struct run *run, struct batch *batch)
+{
+    while (run->failure == NULL) {
+        size_t done = SIZE_MAX;
+        int status = remove_batch(run, batch, &done);
+        CHECK(run, done <= batch->count && (status == PERHAPS_OK) == (done == batch->count),
+              "done is not where it stopped");
+        for (size_t i = 0; i < done && run->failure == NULL; i++) {
+            note_removed(run, batch->numbers[i], batch->out[i]);
+        }
+        if (status == PERHAPS_OK || run->failure != NULL) {
+            return;
+        }
+        CHECK(run, status == PERHAPS_E_AMBIGUOUS, "a batch of removals fails");
+        check_ambiguous(run);
+        skip(run, batch, done + 1);
+    }
+}
+
 void remove_many(struct run *run)
 {
     struct batch *batch = make_batch(run);
@@ -204,11 +224,7 @@ void remove_many(struct run *run)
               "a filter that cannot remove does");
     } else {
         keep_added(run, batch);
-        CHECK(run, remove_batch(run, batch, &done) == PERHAPS_OK, "a batch of removals fails");
-        CHECK(run, done == batch->count, "a batch of removals is not done");
-        for (size_t i = 0; i < batch->count && run->failure == NULL; i++) {
-            note_removed(run, batch->numbers[i], batch->out[i]);
-        }
+        remove_all(run, batch);
     }
     free(batch);
 }

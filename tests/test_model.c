@@ -32,8 +32,9 @@ static void test_random_operations(void **state)
         assert_true(counts.operations[i] > runs / SUPPORT_SCALE / 2);
     }
     for (uint32_t kind = 1; perhaps_kind_name(kind) != NULL; kind++) {
-        assert_true(counts.kinds[kind] > runs / SUPPORT_SCALE / 4);
+        assert_true(counts.kinds[kind] > runs / SUPPORT_SCALE / 8);
     }
+    assert_true(counts.growing > runs / SUPPORT_SCALE / 16 && counts.counts_exact > 1000 && counts.adds_refused > 100);
     assert_true(counts.false_positives > 1000 && counts.merges_refused > 100);
     assert_true(counts.allocations_failed > 100 && counts.damage_refused > 100);
 }

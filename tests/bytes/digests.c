@@ -122,6 +122,37 @@ static void print_sizes(uint32_t kind, double fpr)
     }
 }
 
+// Counters of one width, some of them saturated, after adding, removing and counting.
+static void print_counting(uint32_t width, uint32_t policy)
+{
+    enum { KEYS = 3000 };
+    static uint64_t hashes[KEYS];
+    static uint64_t counts[KEYS];
+    perhaps_options options = {.size = sizeof options, .kind = PERHAPS_KIND_COUNTING, .capacity = KEYS, .fpr = 0.02};
+    options.counter_bits = width;
+    options.policy = policy;
+    perhaps_filter *filter = NULL;
+    perhaps_error error = {.size = sizeof error};
+    if (perhaps_create(&options, &filter, &error) < 0) {
+        fail("create", &error);
+    }
+    for (uint64_t i = 0; i < KEYS; i++) {
+        hashes[i] = i;
+    }
+    for (size_t count = KEYS; count > 0; count -= KEYS / 300) {
+        (void)perhaps_add_many_hash(filter, hashes, count, NULL, NULL);
+    }
+    int removed = perhaps_remove_many_hash(filter, hashes, KEYS / 2, NULL, NULL);
+    (void)perhaps_count_at_most_many_hash(filter, hashes, KEYS, counts, NULL);
+    uint64_t digest = 0;
+    for (size_t i = 0; i < KEYS; i++) {
+        digest = perhaps__mix(digest ^ counts[i]);
+    }
+    printf("counting bits=%u policy=%u removed=%d file=%016llx counts=%016llx\n", width, policy, removed,
+           (unsigned long long)encoded_checksum(filter), (unsigned long long)digest);
+    perhaps_free(filter);
+}
+
 int main(void)
 {
     static const double rates[] = {0.25, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6};
@@ -132,6 +163,10 @@ int main(void)
             print_filter(kind, 20000, rates[i]);
             print_sizes(kind, rates[i]);
         }
+    }
+    for (uint32_t width = 4; width <= 16; width *= 2) {
+        print_counting(width, PERHAPS_POLICY_MULTISET);
+        print_counting(width, PERHAPS_POLICY_CONSERVATIVE);
     }
     return 0;
 }

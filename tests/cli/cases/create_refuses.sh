@@ -17,7 +17,7 @@ refuse perhaps create -n 10 -p 0.1 --bytes 10 x.filter keys
 for seed in x -1 0x '' 1k 18446744073709551616; do
     refuse perhaps create -n 100 --seed "$seed" x.filter keys
 done
-refuse perhaps create -n 100 --kind cuckoo x.filter keys
+refuse perhaps create -n 100 --kind magic x.filter keys
 refuse perhaps create -n 100 --metadata "$(head -c 65537 /dev/zero | tr '\0' x)" x.filter keys
 refuse perhaps create -n 100 there.filter keys
 refuse perhaps create -n 100 - keys

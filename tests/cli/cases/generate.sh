@@ -19,5 +19,10 @@ complete_words perhaps ''
 complete_words perhaps --v
 complete_words perhaps check --n
 complete_words perhaps create --kind b
+complete_words perhaps create --kind c
+complete_words perhaps create --policy ""
+complete_words perhaps create --slots ""
+complete_words perhaps size --counter-bits ""
+complete_words perhaps convert -
 complete_words perhaps --generate complete-
 complete_words perhaps check so

@@ -17,7 +17,7 @@ show perhaps merge -o crowded.filter a.filter b.filter
 perhaps create -q -n 2000 larger.filter a
 perhaps create -q -n 1000 --seed 1 seed.filter a
 perhaps create -q -n 1000 -p 0.02 rate.filter a
-head -c 300 a.filter >cut.filter
+head -c 400 a.filter >cut.filter
 refuse perhaps merge -o x.filter a.filter larger.filter
 refuse perhaps merge -o x.filter a.filter seed.filter
 refuse perhaps merge -o x.filter a.filter b.filter rate.filter
@@ -30,3 +30,5 @@ refuse perhaps merge -o - a.filter b.filter
 refuse perhaps merge -f -o . a.filter b.filter
 refuse perhaps merge -o no/such.filter a.filter b.filter
 refuse perhaps merge -o x.filter - b.filter
+perhaps create -q -n 1000 --kind blocked blocked.filter b
+refuse perhaps merge -o x.filter a.filter blocked.filter

@@ -24,3 +24,13 @@ refuse perhaps size -n 1M --bytes 100
 refuse perhaps size -n 1000000T -p 0.01
 refuse perhaps size -n 5 -p 0.1 --kind magic
 refuse perhaps size -n 5 -p 0.1 operand
+# Kinds with options of their own.
+show perhaps size -n 1M -p 0.01 --counter-bits 8 --slots 2
+show perhaps size -n 1M -p 0.01 --kind cuckoo --slots 1
+show perhaps size -n 1M -p 0.01 --kind cuckoo --slots 8 --fingerprint-bits 16
+show perhaps size -n 1M -p 0.01 --kind counting --counter-bits 16 --json
+show perhaps size -n 1M -p 0.01 --kind cuckoo --json
+for count in 0 14 15 254 255 65534 65535 1T; do
+    show perhaps size -n 1M -p 0.01 --kind counting --highest-count $count
+done
+show perhaps size -n 1M -p 0.01 --highest-count 100

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <perhaps/perhaps.h>
+
+#include "filterfile.h"
+#include "json.h"
+#include "keys.h"
+#include "messages.h"
+#include "options.h"
+#include "progress.h"
+
+struct removal {
+    const struct arguments *arguments;
+    const char *path;
+    perhaps_filter *filter;
+    uint64_t keys;
+    uint64_t removed;
+    struct json json;
+};
+
+static int print_not_found(struct removal *removal, const struct input *input, const struct batch *batch, size_t at)
+{
+    if (!given(removal->arguments, OPTION_JSON)) {
+        print_keys(input, batch, at, at + 1);
+        return STATUS_OK;
+    }
+    json_open_key(&removal->json, input, batch, at);
+    json_string(&removal->json, "reason", "absent");
+    json_close(&removal->json);
+    return json_print(&removal->json);
+}
+
+static int remove_batch(void *context, const struct input *input, const struct batch *batch)
+{
+    struct removal *removal = context;
+    uint8_t removed[BATCH_KEYS];
+    int code = perhaps_remove_many_pointers(removal->filter, batch->keys, batch->lengths, batch->count, removed, NULL);
+    if (code < 0) {
+        return fail(removal->path, "%s", perhaps_message(code));
+    }
+    bool prints = given(removal->arguments, OPTION_NOT_DONE);
+    for (size_t i = 0; i < batch->count; i++) {
+        removal->removed += removed[i];
+        if (prints && removed[i] == 0 && print_not_found(removal, input, batch, i) != STATUS_OK) {
+            return STATUS_ERROR;
+        }
+    }
+    removal->keys += batch->count;
+    progress_show(removal->keys);
+    return STATUS_OK;
+}
+
+static int tell_removed(struct removal *removal)
+{
+    uint64_t absent = removal->keys - removal->removed;
+    if (given(removal->arguments, OPTION_JSON)) {
+        struct json *json = &removal->json;
+        json_open(json, NULL);
+        json_string(json, "type", "summary");
+        json_unsigned(json, "keys", removal->keys);
+        json_unsigned(json, "removed", removal->removed);
+        json_unsigned(json, "absent", absent);
+        json_close(json);
+        return json_print(json);
+    }
+    if (!given(removal->arguments, OPTION_QUIET)) {
+        tell(removal->path, "%" PRIu64 " key%s read, %" PRIu64 " removed, %" PRIu64 " surely absent", removal->keys,
+             plural(removal->keys), removal->removed, absent);
+    }
+    return STATUS_OK;
+}
+
+static int remove_and_save(struct removal *removal)
+{
+    if (!filter_removes(removal->filter)) {
+        return fail(removal->path, "%s cannot remove keys; the kinds counting and cuckoo can, with policy multiset",
+                    filter_kind_shown(removal->filter));
+    }
+    if (!given(removal->arguments, OPTION_NOT_DONE)) {
+        progress_start(removal->arguments);
+    }
+    int status = visit_keys(removal->arguments, 1, false, remove_batch, removal);
+    progress_end();
+    if (status == STATUS_OK && removal->removed > 0) {
+        status = filter_save(removal->path, removal->filter);
+    }
+    if (status != STATUS_OK || tell_removed(removal) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    return removal->removed > 0 ? STATUS_OK : STATUS_NONE;
+}
+
+int command_remove(const struct arguments *arguments)
+{
+    struct removal removal = {.arguments = arguments, .path = arguments->operands[0]};
+    int status = filter_open_locked(arguments, &removal.filter);
+    if (status == STATUS_OK) {
+        status = remove_and_save(&removal);
+    }
+    json_free(&removal.json);
+    perhaps_free(removal.filter);
+    return status;
+}
