@@ -1,34 +1,23 @@
 // SPDX-License-Identifier: MIT
+// Making a guard, and its end.
 #include <perhaps/guard.h>
 
-#include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fail.h"
 #include "interval.h"
+#include "state.h"
 
 #define DEFAULT_CONFIDENCE 0.95
 #define SMALLEST_CONFIDENCE 0.5
 #define LARGEST_CONFIDENCE 0.999999
+#define DEFAULT_WINDOW UINT64_C(300000)
+#define DEFAULT_RESIDUE 0.1
+#define MOST_OVERFLOW (UINT64_C(1) << 32)
 
-// How far the predicted rate may exceed the target before the filter counts as saturated. At capacity the
-// two are equal but for scatter; at twice the target a filter for 1 % holds 16 % more than it was made for.
-#define SATURATION 2.0
-
-// A guard counts four things; everything else that it reports follows from them.
-struct perhaps_guard {
-    const perhaps_filter *filter;
-    perhaps_store store; // without `contains`: the caller asks the store
-    perhaps_allocator allocator;
-    double confidence;
-    double z; // of that confidence
-    uint64_t surely_absent;
-    uint64_t perhaps;
-    uint64_t confirmed;
-    uint64_t refuted;
-};
+#define ALL_TRIGGERS                                                                                                   \
+    (PERHAPS_GUARD_ON_DEGRADED | PERHAPS_GUARD_ON_ALARM | PERHAPS_GUARD_ON_FILL | PERHAPS_GUARD_ON_RESIDUE)
 
 static int fail_argument(perhaps_error *error, const char *subject, const char *text)
 {
@@ -42,13 +31,13 @@ static int fail_option(perhaps_error *error, const char *subject, const char *te
     return perhaps__guard_fail(error, failure, "%s", text);
 }
 
-/* ---------------------------------------------------------------- making a guard */
+/* ---------------------------------------------------------------- memory */
 
 static void *default_allocate(void *context, size_t bytes, size_t alignment)
 {
     (void)context;
-    (void)alignment; // nothing here needs more than malloc() gives
-    return malloc(bytes);
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
 }
 
 static void default_release(void *context, void *memory, size_t bytes, size_t alignment)
@@ -69,6 +58,8 @@ static bool all_zero(const unsigned char *bytes, size_t count)
     return true;
 }
 
+/* ---------------------------------------------------------------- options */
+
 // The caller's options as this release knows them: fields that the caller does not have stay zero.
 static int take_options(perhaps_guard_options *known, const perhaps_guard_options *given, perhaps_error *error)
 {
@@ -87,21 +78,69 @@ static int take_options(perhaps_guard_options *known, const perhaps_guard_option
     return 0;
 }
 
-static int check_pointers(const perhaps_guard_options *options, perhaps_error *error)
+static int check_store(const perhaps_store *store, perhaps_error *error)
 {
-    if (options->filter == NULL) {
-        return fail_argument(error, "filter", "a guard needs a filter to ask; give one in the options");
-    }
-    if (options->store != NULL && options->store->contains == NULL) {
+    if (store->contains == NULL) {
         return fail_argument(error, "store",
                              "the store has no contains callback; give one, or "
                              "leave the store out and report what yours says");
+    }
+    if ((store->flags & ~(uint32_t)(PERHAPS_STORE_SNAPSHOT | PERHAPS_STORE_DISTINCT)) != 0 || store->reserved != 0) {
+        return fail_option(error, "store", "the store has a flag that this release does not know; clear it");
+    }
+    return 0;
+}
+
+static int check_pointers(const perhaps_guard_options *options, perhaps_error *error)
+{
+    if ((options->filter == NULL) == (options->adopted == NULL)) {
+        return fail_argument(error, "filter",
+                             options->filter == NULL ? "a guard needs a filter to ask; give one in the options"
+                                                     : "a filter is either borrowed or adopted; give one of the two");
     }
     const perhaps_allocator *allocator = options->allocator;
     if (allocator != NULL && (allocator->allocate == NULL || allocator->release == NULL)) {
         return fail_argument(error, "allocator",
                              "an allocator needs both allocate and release; "
                              "give both, or NULL for the C library's");
+    }
+    if (options->next != NULL && options->next->size != sizeof *options->next) {
+        return fail_option(error, "next", "the options of the next filter do not have the size of perhaps_options");
+    }
+    return options->store != NULL ? check_store(options->store, error) : 0;
+}
+
+// Written so that a NaN fails.
+static int check_confidence(double confidence, perhaps_error *error)
+{
+    if (!(confidence >= SMALLEST_CONFIDENCE && confidence <= LARGEST_CONFIDENCE)) {
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_OPTION, .subject = "confidence"};
+        return perhaps__guard_fail(error, failure,
+                                   "a confidence of %g cannot be given; it lies between %g and %g "
+                                   "(0 stands for %g)",
+                                   confidence, SMALLEST_CONFIDENCE, LARGEST_CONFIDENCE, DEFAULT_CONFIDENCE);
+    }
+    return 0;
+}
+
+static int check_rebuilding(const perhaps_guard_options *options, perhaps_error *error)
+{
+    if ((options->flags & ~(uint32_t)(PERHAPS_GUARD_OUTSIDE_WRITERS | PERHAPS_GUARD_NOT_READY)) != 0) {
+        return fail_option(error, "flags", "a flag is set that this release does not know; clear it");
+    }
+    if ((options->triggers & ~(uint32_t)ALL_TRIGGERS) != 0) {
+        return fail_option(error, "triggers", "a trigger is set that this release does not know; clear it");
+    }
+    if (options->triggers != 0 && (options->store == NULL || options->store->each_key == NULL)) {
+        return fail_option(error, "triggers",
+                           "nothing can be rebuilt from a store that cannot be listed; give one that can");
+    }
+    if (!(options->rebuild_fill > 0.0 && options->rebuild_residue > 0.0)) {
+        return fail_option(error, options->rebuild_fill > 0.0 ? "rebuild_residue" : "rebuild_fill",
+                           "this share of the capacity is not above 0; give one that is (0 stands for the default)");
+    }
+    if (options->overflow > MOST_OVERFLOW) {
+        return fail_option(error, "overflow", "so many keys are not kept exactly; give at most 2^32");
     }
     return 0;
 }
@@ -112,17 +151,111 @@ static int check_options(perhaps_guard_options *options, perhaps_error *error)
     if (code < 0) {
         return code;
     }
-    if (options->confidence == 0.0) {
-        options->confidence = DEFAULT_CONFIDENCE;
+    options->confidence = options->confidence == 0.0 ? DEFAULT_CONFIDENCE : options->confidence;
+    options->rebuild_fill = options->rebuild_fill == 0.0 ? 1.0 : options->rebuild_fill;
+    options->rebuild_residue = options->rebuild_residue == 0.0 ? DEFAULT_RESIDUE : options->rebuild_residue;
+    options->overflow = options->overflow == 0 ? PERHAPS_GUARD_OVERFLOW : options->overflow;
+    options->window_milliseconds = options->window_milliseconds == 0 ? DEFAULT_WINDOW : options->window_milliseconds;
+    code = check_confidence(options->confidence, error);
+    return code < 0 ? code : check_rebuilding(options, error);
+}
+
+/* ---------------------------------------------------------------- life */
+
+static void init_locks(struct perhaps_guard *guard)
+{
+    // None of these can fail with default attributes.
+    for (size_t i = 0; i < PERHAPS__GUARD_STRIPES; i++) {
+        (void)pthread_mutex_init(&guard->stripes[i].lock, NULL);
     }
-    // Written so that a NaN fails.
-    if (!(options->confidence >= SMALLEST_CONFIDENCE && options->confidence <= LARGEST_CONFIDENCE)) {
-        struct perhaps__guard_failure failure = {.code = PERHAPS_E_OPTION, .subject = "confidence"};
-        return perhaps__guard_fail(error, failure,
-                                   "a confidence of %g cannot be given; it lies between %g and %g "
-                                   "(0 stands for %g)",
-                                   options->confidence, SMALLEST_CONFIDENCE, LARGEST_CONFIDENCE, DEFAULT_CONFIDENCE);
+    (void)pthread_mutex_init(&guard->control.lock, NULL);
+    (void)pthread_cond_init(&guard->control.ended, NULL);
+    (void)pthread_mutex_init(&guard->window.lock, NULL);
+    (void)pthread_mutex_init(&guard->exchange, NULL);
+    (void)pthread_mutex_init(&guard->test.lock, NULL);
+}
+
+static void copy_options(struct perhaps_guard *guard, const perhaps_guard_options *known)
+{
+    guard->options = *known;
+    guard->z = perhaps__guard_normal_quantile(known->confidence);
+    if (known->store != NULL) {
+        guard->store = *known->store;
     }
+    if (known->next != NULL) {
+        guard->has_next = true;
+        guard->next = *known->next;
+        if (guard->next.allocator != NULL) {
+            guard->next_allocator = *guard->next.allocator;
+            guard->next.allocator = &guard->next_allocator;
+        }
+    }
+}
+
+// The parts that can fail: memory only. The filter stays the caller's until all is done.
+static bool make_parts(struct perhaps_guard *guard, const perhaps_guard_options *known)
+{
+    const perhaps_options hashing = {.size = sizeof hashing,
+                                     .capacity = 1,
+                                     .fpr = 0.5,
+                                     .seed = UINT64_C(0x6775617264), // another one than a filter is likely to have
+                                     .allocator = known->allocator};
+    if (perhaps_create(&hashing, &guard->hasher, NULL) < 0) {
+        return false;
+    }
+    const perhaps_filter *asked = known->adopted != NULL ? known->adopted : known->filter;
+    guard->current = perhaps__guard_generation_create(guard, asked, known->adopted);
+    return guard->current != NULL;
+}
+
+static void release_parts(struct perhaps_guard *guard)
+{
+    perhaps_allocator allocator = guard->allocator;
+    perhaps__guard_generation_free(guard, guard->current);
+    perhaps_free(guard->hasher);
+    for (size_t i = 0; i < PERHAPS__GUARD_STRIPES; i++) {
+        (void)pthread_mutex_destroy(&guard->stripes[i].lock);
+    }
+    (void)pthread_mutex_destroy(&guard->control.lock);
+    (void)pthread_cond_destroy(&guard->control.ended);
+    (void)pthread_mutex_destroy(&guard->window.lock);
+    (void)pthread_mutex_destroy(&guard->exchange);
+    (void)pthread_mutex_destroy(&guard->test.lock);
+    allocator.release(allocator.context, guard, sizeof *guard, PERHAPS__GUARD_ALIGNMENT);
+}
+
+static void begin_account(struct perhaps_guard *guard)
+{
+    perhaps__guard_test_begin(&guard->test, guard->current->target, 0);
+    guard->window.snapshots[0].when = perhaps__guard_now();
+    if ((guard->options.flags & PERHAPS_GUARD_NOT_READY) != 0) {
+        guard->not_ready = 1;
+        guard->current->open = 1;
+    }
+}
+
+static int make_guard(const perhaps_guard_options *known, perhaps_guard **guard, perhaps_error *error)
+{
+    perhaps_allocator allocator = {.allocate = default_allocate, .release = default_release};
+    if (known->allocator != NULL) {
+        allocator = *known->allocator;
+    }
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = "guard"};
+    perhaps_guard *made = allocator.allocate(allocator.context, sizeof *made, PERHAPS__GUARD_ALIGNMENT);
+    if (made == NULL) {
+        return perhaps__guard_fail(error, failure, "there is no memory for the %zu bytes of a guard", sizeof *made);
+    }
+    memset(made, 0, sizeof *made);
+    made->self = made;
+    made->allocator = allocator;
+    copy_options(made, known);
+    init_locks(made);
+    if (!make_parts(made, known)) {
+        release_parts(made);
+        return perhaps__guard_fail(error, failure, "there is no memory for the parts of a guard");
+    }
+    begin_account(made);
+    *guard = made;
     return 0;
 }
 
@@ -137,227 +270,41 @@ int perhaps_guard_create(const perhaps_guard_options *options, perhaps_guard **g
     if (code == 0) {
         code = check_options(&known, error);
     }
-    if (code < 0) {
-        return code;
-    }
-    perhaps_allocator allocator = {.allocate = default_allocate, .release = default_release};
-    if (known.allocator != NULL) {
-        allocator = *known.allocator;
-    }
-    perhaps_guard *made = allocator.allocate(allocator.context, sizeof *made, _Alignof(perhaps_guard));
-    if (made == NULL) {
-        struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = "guard"};
-        return perhaps__guard_fail(error, failure, "there is no memory for the %zu bytes of a guard", sizeof *made);
-    }
-    *made = (perhaps_guard){
-        .filter = known.filter,
-        .allocator = allocator,
-        .confidence = known.confidence,
-        .z = perhaps__guard_normal_quantile(known.confidence),
-    };
-    if (known.store != NULL) {
-        made->store = *known.store;
-    }
-    *guard = made;
-    return 0;
+    return code < 0 ? code : make_guard(&known, guard, error);
 }
 
 void perhaps_guard_free(perhaps_guard *guard)
 {
-    if (guard != NULL) {
-        perhaps_allocator allocator = guard->allocator;
-        allocator.release(allocator.context, guard, sizeof *guard, _Alignof(perhaps_guard));
-    }
-}
-
-/* ---------------------------------------------------------------- questions */
-
-int perhaps_guard_ask(perhaps_guard *guard, const void *key, size_t length)
-{
     if (guard == NULL) {
-        return PERHAPS_E_ARGUMENT;
+        return;
     }
-    int answer = perhaps_might_contain(guard->filter, key, length);
-    if (answer == 0) {
-        guard->surely_absent++;
-    } else if (answer > 0) {
-        guard->perhaps++;
+    perhaps_guard_rebuild_cancel(guard);
+    (void)perhaps_guard_rebuild_wait(guard, NULL);
+    if (guard->control.joinable) {
+        (void)pthread_join(guard->control.thread, NULL);
     }
-    return answer;
+    release_parts(guard);
 }
 
-int perhaps_guard_ask_many(perhaps_guard *guard, const void *data, const uint64_t *offsets, size_t count, uint8_t *out,
-                           size_t *done)
-{
-    if (guard == NULL) {
-        if (done != NULL) {
-            *done = 0;
-        }
-        return PERHAPS_E_ARGUMENT;
-    }
-    size_t handled = 0;
-    int code = perhaps_might_contain_many(guard->filter, data, offsets, count, out, &handled);
-    uint64_t passed = 0;
-    for (size_t i = 0; i < handled; i++) {
-        passed += out[i];
-    }
-    guard->perhaps += passed;
-    guard->surely_absent += handled - passed;
-    if (done != NULL) {
-        *done = handled;
-    }
-    return code;
-}
+/* ---------------------------------------------------------------- saving */
 
-static uint64_t unresolved(const perhaps_guard *guard)
+int perhaps_guard_save(perhaps_guard *guard, const char *path, perhaps_error *error)
 {
-    return guard->perhaps - guard->confirmed - guard->refuted;
-}
-
-static void count_report(perhaps_guard *guard, int found)
-{
-    if (found == 1) {
-        guard->confirmed++;
+    if (guard == NULL || path == NULL) {
+        return fail_argument(error, guard == NULL ? "guard" : "path", "the argument is NULL, and the call needs it");
+    }
+    (void)pthread_mutex_lock(&guard->exchange);
+    const struct perhaps__guard_generation *generation = guard->current;
+    int code = PERHAPS_E_FULL;
+    if (__atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) != 0 ||
+        __atomic_load_n(&generation->overflow_count, __ATOMIC_ACQUIRE) != 0) {
+        struct perhaps__guard_failure failure = {.code = code, .subject = path};
+        (void)perhaps__guard_fail(error, failure,
+                                  "the filter lacks keys that it refused, and a file would lack them too; "
+                                  "rebuild it first");
     } else {
-        guard->refuted++;
+        code = perhaps_save(generation->asked, path, error);
     }
-}
-
-int perhaps_guard_report(perhaps_guard *guard, const void *key, size_t length, int found)
-{
-    if (guard == NULL || (key == NULL && length > 0) || (found != 0 && found != 1) || unresolved(guard) == 0) {
-        return PERHAPS_E_ARGUMENT;
-    }
-    count_report(guard, found);
-    return 0;
-}
-
-// What the store says, held to its contract: 1, 0, or an error that is described.
-static int ask_store(const perhaps_guard *guard, const void *key, size_t length, perhaps_error *error)
-{
-    perhaps_error reply = {.size = sizeof reply};
-    int found = guard->store.contains(guard->store.context, key, length, &reply);
-    struct perhaps__guard_failure failure = {.code = found, .subject = "store"};
-    if (found > 1) {
-        failure.code = PERHAPS_E_ARGUMENT;
-        return perhaps__guard_fail(error, failure,
-                                   "the contains callback of the store returned %d, which is none "
-                                   "of 1 (yes), 0 (no) and a negative error; correct the callback",
-                                   found);
-    }
-    if (found < 0 && reply.code == 0) {
-        return perhaps__guard_fail(error, failure, "the store failed without a reason (%s)", perhaps_message(found));
-    }
-    if (found < 0) {
-        reply.code = found;
-        perhaps__guard_hand_on(error, &reply);
-    }
-    return found;
-}
-
-int perhaps_guard_contains(perhaps_guard *guard, const void *key, size_t length, perhaps_error *error)
-{
-    if (guard == NULL) {
-        return fail_argument(error, "guard",
-                             "there is no guard; make one with "
-                             "perhaps_guard_create()");
-    }
-    if (guard->store.contains == NULL) {
-        struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = "store"};
-        return perhaps__guard_fail(error, failure,
-                                   "the guard was made without a store; give it one, "
-                                   "or use perhaps_guard_ask() and "
-                                   "perhaps_guard_report()");
-    }
-    int answer = perhaps_guard_ask(guard, key, length);
-    if (answer < 0) {
-        struct perhaps__guard_failure failure = {.code = answer, .subject = "filter"};
-        return perhaps__guard_fail(error, failure, "the filter cannot be asked for this key: %s",
-                                   perhaps_message(answer));
-    }
-    if (answer == 0) {
-        return 0;
-    }
-    int found = ask_store(guard, key, length, error);
-    if (found >= 0) {
-        count_report(guard, found);
-    }
-    return found;
-}
-
-/* ---------------------------------------------------------------- the account */
-
-// The absent keys behind the observed rate. Only resolved questions can count as false positives, so when
-// some are unresolved, the keys that the filter turned away must be thinned out just as much: otherwise
-// a caller who reports one answer in ten would see a tenth of the real rate.
-static double absent_keys(const perhaps_guard *guard)
-{
-    double resolved = (double)(guard->confirmed + guard->refuted);
-    double share = guard->perhaps > 0 ? resolved / (double)guard->perhaps : 1.0;
-    return (double)guard->refuted + (double)guard->surely_absent * share;
-}
-
-static uint32_t judge(const perhaps_guard_statistics *statistics)
-{
-    if (statistics->fpr_predicted > SATURATION * statistics->fpr_target) {
-        return PERHAPS_GUARD_SATURATED;
-    }
-    if (statistics->fpr_observed_low > statistics->fpr_target) {
-        return PERHAPS_GUARD_ABOVE_TARGET;
-    }
-    return PERHAPS_GUARD_HEALTHY;
-}
-
-static void fill_statistics(const perhaps_guard *guard, const perhaps_statistics *filter,
-                            perhaps_guard_statistics *full)
-{
-    double absent = absent_keys(guard);
-    double refuted = (double)guard->refuted;
-    struct perhaps__guard_interval interval = perhaps__guard_wilson(refuted, absent, guard->z);
-    *full = (perhaps_guard_statistics){
-        .queries = guard->surely_absent + guard->perhaps,
-        .surely_absent = guard->surely_absent,
-        .perhaps = guard->perhaps,
-        .confirmed = guard->confirmed,
-        .refuted = guard->refuted,
-        .unresolved = unresolved(guard),
-        .fpr_observed = absent > 0.0 ? refuted / absent : (double)NAN,
-        .fpr_observed_low = interval.low,
-        .fpr_observed_high = interval.high,
-        .confidence = guard->confidence,
-        .fpr_predicted = filter->fpr_now,
-        .fpr_target = filter->fpr_target,
-    };
-    full->verdict = judge(full);
-}
-
-int perhaps_guard_stats(const perhaps_guard *guard, perhaps_guard_statistics *statistics)
-{
-    if (guard == NULL || statistics == NULL) {
-        return PERHAPS_E_ARGUMENT;
-    }
-    perhaps_guard_statistics full;
-    size_t size = statistics->size;
-    if (size < sizeof size || size > sizeof full) {
-        return PERHAPS_E_OPTION;
-    }
-    perhaps_statistics filter = {.size = sizeof filter};
-    int code = perhaps_stats(guard->filter, &filter);
-    if (code < 0) {
-        return code;
-    }
-    fill_statistics(guard, &filter, &full);
-    full.size = size;
-    memcpy(statistics, &full, size);
-    return 0;
-}
-
-const char *perhaps_guard_verdict_name(uint32_t verdict)
-{
-    static const char *const names[] = {
-        [PERHAPS_GUARD_HEALTHY] = "healthy",
-        [PERHAPS_GUARD_ABOVE_TARGET] = "above target",
-        [PERHAPS_GUARD_SATURATED] = "saturated",
-    };
-    return verdict < sizeof names / sizeof names[0] ? names[verdict] : NULL;
+    (void)pthread_mutex_unlock(&guard->exchange);
+    return code;
 }

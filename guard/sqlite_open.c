@@ -123,7 +123,7 @@ static int open_file(struct perhaps__guard_sqlite_source *source, perhaps_error 
     char *path = sqlite3_mprintf("%s%s", source->path[0] == '/' ? "" : "./", source->path);
     int result = SQLITE_NOMEM;
     if (path != NULL) {
-        // No mutex: a store is used by one thread at a time.
+        // No mutex of SQLite's: the store has its own, and a listing its own connection.
         result = sqlite3_open_v2(path, &source->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
         sqlite3_free(path);
     }

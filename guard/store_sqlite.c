@@ -2,6 +2,7 @@
 // A column of a SQLite database as a store.
 #include <perhaps/guard.h>
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,10 +13,11 @@
 // statement asks for both, so that one index search does. The column is named with its table, because SQLite
 // reads a quoted name that is no column any more, once somebody dropped it, as a string.
 #define LOOK_UP "SELECT t.\"%w\" FROM main.\"%w\" AS t WHERE t.\"%w\" IN (?1, ?2)"
-#define LIST "SELECT t.\"%w\" FROM main.\"%w\" AS t WHERE typeof(t.\"%w\") IN ('text', 'blob')"
+#define LIST "SELECT DISTINCT t.\"%w\" FROM main.\"%w\" AS t WHERE typeof(t.\"%w\") IN ('text', 'blob')"
 
 struct perhaps_store_sqlite {
     struct perhaps__guard_sqlite_source source;
+    pthread_mutex_t lock; // of the connection and its statement: questions take turns
     sqlite3_stmt *look_up;
     int indexed;
 };
@@ -93,39 +95,34 @@ static int look_up(const perhaps_store_sqlite *sqlite, const void *key, size_t l
 
 static int contains(void *context, const void *key, size_t length, perhaps_error *error)
 {
-    const perhaps_store_sqlite *sqlite = context;
+    perhaps_store_sqlite *sqlite = context;
     if (key == NULL && length > 0) {
         return fail_argument(error, "key");
     }
+    (void)pthread_mutex_lock(&sqlite->lock);
     // No row can hold a key that is longer than any value of SQLite.
-    if (length > (size_t)sqlite3_limit(sqlite->source.db, SQLITE_LIMIT_LENGTH, -1)) {
-        return 0;
-    }
-    return look_up(sqlite, key, length, error);
+    bool too_long = length > (size_t)sqlite3_limit(sqlite->source.db, SQLITE_LIMIT_LENGTH, -1);
+    int found = too_long ? 0 : look_up(sqlite, key, length, error);
+    (void)pthread_mutex_unlock(&sqlite->lock);
+    return found;
 }
 
 /* ---------------------------------------------------------------- every key */
 
-static int visit_row(const perhaps_store_sqlite *sqlite, sqlite3_stmt *statement,
+static int visit_row(const struct perhaps__guard_sqlite_source *source, sqlite3_stmt *statement,
                      int (*visit)(void *visitor, const void *key, size_t length), void *visitor, perhaps_error *error)
 {
     const void *bytes = NULL;
     size_t length = 0;
     if (!read_bytes(statement, &bytes, &length)) {
-        return perhaps__guard_sqlite_fail(&sqlite->source, SQLITE_NOMEM, error);
+        return perhaps__guard_sqlite_fail(source, SQLITE_NOMEM, error);
     }
     return visit(visitor, bytes, length);
 }
 
-// A statement of its own, so that a visit may list again.
-static int each_key(void *context, int (*visit)(void *visitor, const void *key, size_t length), void *visitor,
-                    perhaps_error *error)
+static int list(const struct perhaps__guard_sqlite_source *source,
+                int (*visit)(void *visitor, const void *key, size_t length), void *visitor, perhaps_error *error)
 {
-    const perhaps_store_sqlite *sqlite = context;
-    if (visit == NULL) {
-        return fail_argument(error, "visit");
-    }
-    const struct perhaps__guard_sqlite_source *source = &sqlite->source;
     int code = 0;
     sqlite3_stmt *statement =
         perhaps__guard_sqlite_prepare(source, &code, error, LIST, source->column, source->table, source->column);
@@ -134,12 +131,31 @@ static int each_key(void *context, int (*visit)(void *visitor, const void *key, 
     }
     int result = SQLITE_ROW;
     while (code == 0 && (result = sqlite3_step(statement)) == SQLITE_ROW) {
-        code = visit_row(sqlite, statement, visit, visitor, error);
+        code = visit_row(source, statement, visit, visitor, error);
     }
     if (code == 0 && result != SQLITE_DONE) {
         code = perhaps__guard_sqlite_fail(source, result, error);
     }
     (void)sqlite3_finalize(statement);
+    return code;
+}
+
+// On a connection of its own. On that of the questions a listing would hold its snapshot, and answers would come from
+// there: a key that was removed meanwhile would still be found.
+static int each_key(void *context, int (*visit)(void *visitor, const void *key, size_t length), void *visitor,
+                    perhaps_error *error)
+{
+    const perhaps_store_sqlite *sqlite = context;
+    if (visit == NULL) {
+        return fail_argument(error, "visit");
+    }
+    struct perhaps__guard_sqlite_source source = sqlite->source;
+    source.db = NULL;
+    int code = perhaps__guard_sqlite_open(&source, error);
+    if (code == 0) {
+        code = list(&source, visit, visitor, error);
+        (void)sqlite3_close(source.db);
+    }
     return code;
 }
 
@@ -193,15 +209,22 @@ int perhaps_store_sqlite_count(perhaps_store_sqlite *sqlite, uint64_t *count, pe
         return fail_argument(error, sqlite == NULL ? "sqlite" : "count");
     }
     uint64_t numbers[2] = {0, 0};
+    (void)pthread_mutex_lock(&sqlite->lock);
     int code = count_by_type(&sqlite->source, numbers, error);
     // Only where there are both can a text and a blob be one key.
     if (code == 0 && numbers[0] > 0 && numbers[1] > 0) {
         code = count_by_bytes(&sqlite->source, numbers, error);
     }
+    (void)pthread_mutex_unlock(&sqlite->lock);
     if (code == 0) {
         *count = numbers[0] + numbers[1];
     }
     return code;
+}
+
+static int count_keys(void *context, uint64_t *count, perhaps_error *error)
+{
+    return perhaps_store_sqlite_count(context, count, error);
 }
 
 /* ---------------------------------------------------------------- opening and closing */
@@ -285,6 +308,7 @@ int perhaps_store_sqlite_open(const char *path, const char *table, const char *c
         struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = path};
         return perhaps__guard_fail(error, failure, "there is no memory to open the database; allow this program more");
     }
+    (void)pthread_mutex_init(&opened->lock, NULL); // cannot fail with default attributes
     opened->source.busy_milliseconds = busy_milliseconds;
     int code = prepare(opened, error);
     if (code < 0) {
@@ -300,6 +324,7 @@ void perhaps_store_sqlite_close(perhaps_store_sqlite *sqlite)
     if (sqlite != NULL) {
         (void)sqlite3_finalize(sqlite->look_up);
         (void)sqlite3_close(sqlite->source.db);
+        (void)pthread_mutex_destroy(&sqlite->lock);
         sqlite3_free(sqlite);
     }
 }
@@ -309,7 +334,12 @@ int perhaps_store_sqlite_store(perhaps_store_sqlite *sqlite, perhaps_store *stor
     if (sqlite == NULL || store == NULL) {
         return PERHAPS_E_ARGUMENT;
     }
-    *store = (perhaps_store){.context = sqlite, .contains = contains, .each_key = each_key};
+    // A text and a blob with the same bytes are two values and one key: distinct but for those.
+    *store = (perhaps_store){.context = sqlite,
+                             .contains = contains,
+                             .each_key = each_key,
+                             .count = count_keys,
+                             .flags = PERHAPS_STORE_SNAPSHOT | PERHAPS_STORE_DISTINCT};
     return 0;
 }
 

@@ -211,7 +211,7 @@ static void test_filter_that_hashes_nothing(void **state)
     perhaps_filter *caller = NULL;
     assert_int_equal(perhaps_create(&options, &caller, NULL), 0);
     struct parrot parrot = {.reply = 1};
-    perhaps_store store = {&parrot, parrot_contains, NULL};
+    perhaps_store store = {.context = &parrot, .contains = parrot_contains};
     perhaps_guard_options guarded = {.size = sizeof guarded, .filter = caller, .store = &store};
     perhaps_guard *guard = NULL;
     assert_int_equal(perhaps_guard_create(&guarded, &guard, NULL), 0);
@@ -264,7 +264,7 @@ static void test_report_misuse(void **state)
 static void test_contains(void **state)
 {
     struct parrot parrot = {.reply = 1};
-    perhaps_store store = {&parrot, parrot_contains, NULL};
+    perhaps_store store = {.context = &parrot, .contains = parrot_contains};
     perhaps_guard *guard = make_guard(&store);
     memset(&store, 0, sizeof store); // it was copied
     uint64_t next = CAPACITY;
@@ -298,7 +298,7 @@ static void test_contains_without_a_store(void **state)
 static void test_store_that_fails(void **state)
 {
     struct parrot parrot = {.reply = PERHAPS_E_IO, .reason = "the perch is gone"};
-    perhaps_store store = {&parrot, parrot_contains, NULL};
+    perhaps_store store = {.context = &parrot, .contains = parrot_contains};
     perhaps_guard *guard = make_guard(&store);
     uint64_t key = 0;
     perhaps_error error = {.size = sizeof error};
@@ -324,7 +324,7 @@ static void test_store_that_fails(void **state)
 static void test_store_that_breaks_its_contract(void **state)
 {
     struct parrot parrot = {.reply = 7};
-    perhaps_store store = {&parrot, parrot_contains, NULL};
+    perhaps_store store = {.context = &parrot, .contains = parrot_contains};
     perhaps_guard *guard = make_guard(&store);
     uint64_t key = 0;
     perhaps_error error = {.size = sizeof error};
@@ -339,7 +339,7 @@ static void test_stores_that_lie(void **state)
 {
     for (int reply = 0; reply <= 1; reply++) {
         struct parrot parrot = {.reply = reply};
-        perhaps_store store = {&parrot, parrot_contains, NULL};
+        perhaps_store store = {.context = &parrot, .contains = parrot_contains};
         perhaps_guard *guard = make_guard(&store);
         for (uint64_t key = 0; key < 2 * CAPACITY; key++) {
             int answer = perhaps_might_contain(filter, &key, sizeof key);

@@ -151,7 +151,8 @@ static void test_verdict_names(void **state)
     assert_string_equal(perhaps_guard_verdict_name(PERHAPS_GUARD_HEALTHY), "healthy");
     assert_string_equal(perhaps_guard_verdict_name(PERHAPS_GUARD_ABOVE_TARGET), "above target");
     assert_string_equal(perhaps_guard_verdict_name(PERHAPS_GUARD_SATURATED), "saturated");
-    assert_null(perhaps_guard_verdict_name(3));
+    assert_string_equal(perhaps_guard_verdict_name(PERHAPS_GUARD_DEGRADED), "degraded");
+    assert_null(perhaps_guard_verdict_name(4));
     assert_null(perhaps_guard_verdict_name(UINT32_MAX));
 }
 

@@ -16,15 +16,23 @@
  *         perhaps_guard_report(guard, key, length, my_database_has(key, length));
  *     }
  *
+ * Who also writes through the guard (perhaps_guard_add(), perhaps_guard_remove()) has the filter follow the store, and
+ * a guard that can list its store makes a new filter whenever the old one is no good any more (perhaps_guard_rebuild()),
+ * while questions go on.
+ *
  * The store is any callback (perhaps_store). A column of a SQLite table is the one that comes with it.
  *
- * What is promised here: the guard answers "surely absent" only when the filter does. That is worth as much as
- * the filter's contents: keys that the store has and the filter was never given are answered wrongly. Build the
- * filter from the store.
+ * What is promised: no key that was written through the guard, or that was in the store when the filter was made from
+ * it, is ever answered "surely absent" as long as the store has it. That survives rebuilds, filters that refuse keys,
+ * store errors, and threads. Keys that others put into the store behind the guard's back are answered "surely absent"
+ * until a rebuild: the guard cannot know of them.
  *
- * Threads: one guard, and one store, is used by one thread at a time. Conventions, errors and structures
- * that begin with their size are those of perhaps.h. This library uses nothing of perhaps but its public
- * header.
+ * Threads: every call but perhaps_guard_free() may be made from any thread at any time. ask, ask_many and report take
+ * no lock and never wait, not even while a filter is exchanged. add and remove wait for others that concern the same
+ * key (or one that shares its lock: there are 64), and for the two short moments in which a rebuild begins and ends.
+ * Callbacks of the store may come from several threads at once, on behalf of calls made by several threads. Conventions,
+ * errors and structures that begin with their size are those of perhaps.h. This library uses nothing of perhaps but its
+ * public header.
  */
 #ifndef PERHAPS_GUARD_H
 #define PERHAPS_GUARD_H
@@ -37,21 +45,40 @@ extern "C" {
 
 /* ---------------------------------------------------------------- stores */
 
-/* An authoritative store, seen as two callbacks. Both get `context` first.
+/* Bits of perhaps_store.flags: what a listing promises. */
+enum perhaps_store_flag {
+    PERHAPS_STORE_SNAPSHOT = 1, /* it shows the store as it was at one instant, which lies between the call and the
+                                   first visit. Removals during a rebuild are then carried out exactly; without it their
+                                   keys stay in the new filter, as residue */
+    PERHAPS_STORE_DISTINCT = 2  /* it visits each key once. Only informs: repeats are safe, but each may take a slot of
+                                   a filter that counts, and is residue once the key is removed */
+};
+
+/* An authoritative store, seen as callbacks. Each gets `context` first.
  *
  * `contains` says whether the store has the key, compared byte by byte: 1 yes, 0 no, negative for an error
- * (a code of PERHAPS_ERROR_TABLE, with *error filled in when error is not NULL). A store that compares
- * otherwise (without regard to case, say) would confirm keys whose bytes the filter never saw, while the
- * filter answers "surely absent" for them.
+ * (a code of PERHAPS_ERROR_TABLE, with *error filled in when error is not NULL). It must see every write that returned
+ * before it was called. A store that compares otherwise (without regard to case, say) would confirm keys whose bytes the
+ * filter never saw, while the filter answers "surely absent" for them.
  *
  * `each_key` hands every key of the store to `visit`, in any order, repeats allowed, and stops early when visit
  * returns other than 0, returning that value; otherwise 0, or negative for an error as above. The bytes are
- * valid during the visit only. It may be NULL when the store cannot be listed. */
+ * valid during the visit only. Every key that is in the store from the beginning of the listing to its end must be
+ * visited. It may be NULL when the store cannot be listed; a guard can then not rebuild.
+ *
+ * `count` stores about how many distinct keys there are: for the size of a new filter and for progress. It may be NULL:
+ * what the filter holds is then taken instead. 0 or negative as above.
+ *
+ * A store that is given to a guard must take calls from several threads at once, and contains() while a listing is
+ * under way must not answer from the listing's snapshot. */
 typedef struct perhaps_store {
     void *context;
     int (*contains)(void *context, const void *key, size_t length, perhaps_error *error);
     int (*each_key)(void *context, int (*visit)(void *visitor, const void *key, size_t length), void *visitor,
                     perhaps_error *error);
+    int (*count)(void *context, uint64_t *count, perhaps_error *error);
+    uint32_t flags; /* set of enum perhaps_store_flag */
+    uint32_t reserved;
 } perhaps_store;
 
 /* A column of a SQLite table or view as a store. `path` is that of an existing database file, taken as it is: not
@@ -77,8 +104,9 @@ typedef struct perhaps_store {
  *
  * perhaps_store_sqlite_store() fills *store with callbacks on it, valid until perhaps_store_sqlite_close(), which
  * takes NULL as well. Each question sees the database as it is then, and can fail with PERHAPS_E_IO or
- * PERHAPS_E_MEMORY. A listing sees one state of the database from beginning to end; without WAL mode, writers
- * wait meanwhile. A visit may ask and list.
+ * PERHAPS_E_MEMORY. A listing sees one state of the database from beginning to end (PERHAPS_STORE_SNAPSHOT), through a
+ * connection of its own, opened for it; without WAL mode, writers wait meanwhile. A visit may ask and list. The callbacks
+ * may be used by any number of threads: questions then take turns, listings go on beside them.
  *
  * perhaps_store_sqlite_count() stores the number of distinct keys in *count: what a filter for the whole store
  * must be sized for. O(rows) with an index; without one, and where there are both texts and blobs, they are
@@ -92,10 +120,94 @@ PERHAPS_API int perhaps_store_sqlite_store(perhaps_store_sqlite *sqlite, perhaps
 PERHAPS_API int perhaps_store_sqlite_count(perhaps_store_sqlite *sqlite, uint64_t *count, perhaps_error *error);
 PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite);
 
+/* ---------------------------------------------------------------- planning */
+
+/* What to plan for. */
+typedef struct perhaps_plan_options {
+    size_t size;             /* sizeof(perhaps_plan_options) */
+    uint64_t distinct;       /* distinct keys in the store now; 0: what the filter's fill tells */
+    double keys_per_day;     /* how fast they become more; negative when they become fewer */
+    double days;             /* how long the next filter shall be good for; 0: PERHAPS_PLAN_DAYS */
+    uint64_t residue;        /* keys in the filter that the store has no more */
+    double fpr_observed_low; /* lower end of the interval of an observed rate; 0: none was observed */
+} perhaps_plan_options;
+
+#define PERHAPS_PLAN_DAYS 90.0
+
+/* Why a rebuild is advised: bits of perhaps_plan.reasons. */
+enum perhaps_plan_reason {
+    PERHAPS_PLAN_FULL = 1,      /* it holds more than its capacity */
+    PERHAPS_PLAN_OBSERVED = 2,  /* the observed rate is above the target, and surely so */
+    PERHAPS_PLAN_PREDICTED = 4, /* the rate that its fill predicts is more than a quarter above the target */
+    PERHAPS_PLAN_RESIDUE = 8,   /* a tenth of its capacity, or more, is taken by keys that are gone */
+    PERHAPS_PLAN_LAYERS = 16,   /* it has grown, and every question looks into several layers */
+    PERHAPS_PLAN_SPARSE = 32    /* it uses more than four times the memory that the next one would */
+};
+
+/* Advice, filled by perhaps_plan_rebuild(). */
+typedef struct perhaps_plan {
+    size_t size;              /* sizeof(perhaps_plan), set by the caller */
+    uint32_t reasons;         /* set of enum perhaps_plan_reason; 0: no rebuild is needed yet */
+    uint32_t reserved;        /* 0 */
+    double days_left;         /* until distinct keys and residue reach the capacity, at the rate given: 0 when a
+                                     reason holds now, infinite when that never comes */
+    uint64_t distinct;        /* keys planned from */
+    uint64_t capacity;        /* n of the next filter: what there will be after `days`, and an eighth for reserve */
+    double fpr;               /* its p: that of the present one */
+    double fpr_expected;      /* its exact expectation at that capacity (growing filters: of the first layer) */
+    double fpr_after_rebuild; /* about what it meets at once, with the present keys */
+    uint64_t bytes;           /* memory for its bits */
+    uint64_t bytes_while_rebuilding; /* both filters */
+} perhaps_plan;
+
+/* When a filter should be rebuilt, and to what size. `options` may be NULL: all zero. From fill, observed rate, distinct
+ * keys, growth and removals, as far as they are known.
+ * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION (sizes, numbers that are not finite), PERHAPS_E_LIMIT (no filter of that
+ * kind can hold so many at this p). Time: that of perhaps_stats() and perhaps_size_for(). Any thread. */
+PERHAPS_API int perhaps_plan_rebuild(const perhaps_filter *filter, const perhaps_plan_options *options,
+                                     perhaps_plan *plan, perhaps_error *error);
+
 /* ---------------------------------------------------------------- the guard */
 
 /* A guard. Opaque. */
 typedef struct perhaps_guard perhaps_guard;
+
+/* When a guard rebuilds by itself, in a thread of its own: bits of perhaps_guard_options.triggers. Looked at by add,
+ * remove and report; after a failure not again for a second. */
+enum perhaps_guard_trigger {
+    PERHAPS_GUARD_ON_DEGRADED = 1, /* degraded: see enum perhaps_guard_verdict */
+    PERHAPS_GUARD_ON_ALARM = 2,    /* the alarm was raised */
+    PERHAPS_GUARD_ON_FILL = 4,     /* keys in the filter (what it held at first, and what was added) exceed
+                                      rebuild_fill times its capacity; the next one is made for twice as many */
+    PERHAPS_GUARD_ON_RESIDUE = 8   /* residue exceeds rebuild_residue times its capacity */
+};
+
+/* Bits of perhaps_guard_options.flags. */
+enum perhaps_guard_flag {
+    PERHAPS_GUARD_OUTSIDE_WRITERS =
+        1,                      /* others write to the store as well. Copies are then never taken out of the filter
+                                          (a key that the filter was never given would take a look-alike's), but
+                                          counted as residue, which goes with the next rebuild */
+    PERHAPS_GUARD_NOT_READY = 2 /* the filter does not hold the store's keys yet: "perhaps" to everything until the
+                                          first rebuild */
+};
+
+/* What an alarm tells; see perhaps_guard_options.alarm. */
+typedef struct perhaps_guard_alarm {
+    size_t size;         /* sizeof(perhaps_guard_alarm) */
+    uint64_t absent;     /* distinct absent keys looked at since the filter came into use (a sample of one in 8) */
+    uint64_t refuted;    /* of these, those that passed */
+    double fpr_observed; /* refuted / absent */
+    double fpr_target;   /* p */
+} perhaps_guard_alarm;
+
+/* What a rebuild tells about itself, every 4096 keys; see perhaps_guard_options.progress. */
+typedef struct perhaps_guard_progress {
+    size_t size;       /* sizeof(perhaps_guard_progress) */
+    uint64_t keys;     /* visited so far */
+    uint64_t expected; /* about how many there will be */
+    uint64_t capacity; /* of the filter that is being made */
+} perhaps_guard_progress;
 
 /* How to make a guard. */
 typedef struct perhaps_guard_options {
@@ -104,15 +216,52 @@ typedef struct perhaps_guard_options {
     const perhaps_store *store;         /* copied; NULL when the caller asks the store, and uses ask and report */
     double confidence;                  /* of the interval around the observed rate, 0.5 to 0.999999; 0: 0.95 */
     const perhaps_allocator *allocator; /* copied; for the guard itself. NULL: the C library's */
+    perhaps_filter *adopted;      /* instead of `filter`: made with PERHAPS_SHARED, changed by the guard, and freed
+                                           with it. It is the guard's from the moment that create returned 0. Given with
+                                           `filter`, PERHAPS_E_ARGUMENT */
+    const perhaps_options *next;  /* copied: what a rebuild makes (capacity is planned when it is 0). NULL: a filter
+                                           of the present one's kind, p, seed and shape. The allocator in it must outlive
+                                           the guard */
+    uint32_t flags;               /* set of enum perhaps_guard_flag */
+    uint32_t triggers;            /* set of enum perhaps_guard_trigger */
+    double rebuild_fill;          /* 0: 1.0 */
+    double rebuild_residue;       /* 0: 0.1 */
+    uint64_t overflow;            /* most keys in the exact overflow set; 0: PERHAPS_GUARD_OVERFLOW */
+    uint64_t window_milliseconds; /* that the windowed counts look back; 0: 300,000 */
+    void *context;                /* of the callbacks below */
+    void (*alarm)(void *context, const perhaps_guard_alarm *alarm); /* NULL: none. At most once for each filter */
+    int (*progress)(void *context, const perhaps_guard_progress *progress); /* NULL: none. Other than 0: cancel */
+    void (*rebuilt)(void *context, int result, const perhaps_error *error); /* NULL: none. At the end of each rebuild,
+                                           with its result and what is to be said about it; in the rebuilding thread */
 } perhaps_guard_options;
 
-/* Makes a guard with all counters 0, released with perhaps_guard_free() (NULL allowed).
+#define PERHAPS_GUARD_OVERFLOW 1024
+
+/* The alarm is a sequential test, made to be looked at all the time (repeated looks at a fixed interval cry wolf: in a
+ * third of healthy runs). For each distinct absent key the log likelihood ratio of "the rate is twice the target" against
+ * "it is the target" is added up, never falling below 0 (Wald 1945, restarted as in Page 1954): ln 2 for a key that passed
+ * and the store refuted, ln((1 - 2p)/(1 - p)) for one that was turned away. The alarm is raised at h = ln(100 p N), N =
+ * 10^7 / 8 (at least ln 100).
+ *
+ *   False alarms: at most 1 % of guards whose filter keeps its target raise one within 10^7 absent queries. (A run that
+ *   begins at a given key passes h with probability at most e^-h; it begins at one of the p N keys that passed.)
+ *   Delay, when the rate has become 2p: about h / (2 p (ln 2 - 1/2)) distinct absent keys of the sample, eight times
+ *   as many in all: 290,000 for p = 0.01. A rate between p and 1.44 p (= 1/ln 2) is not meant to raise it.
+ *
+ * One distinct key in 8, chosen by its hash, takes part. A key that repeats counts once, as long as fewer than 2^13 other
+ * keys of the sample came between: one hot absent key raises nothing, however often it is asked for. Where only some
+ * "perhaps" answers are reported, those turned away count that much less. While the guard is degraded, nothing counts. */
+
+/* Makes a guard with all counters 0, released with perhaps_guard_free() (NULL allowed), which cancels a rebuild that is
+ * running, waits for it, and frees the filter unless that is borrowed.
  * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION, PERHAPS_E_MEMORY. */
 PERHAPS_API int perhaps_guard_create(const perhaps_guard_options *options, perhaps_guard **guard, perhaps_error *error);
 PERHAPS_API void perhaps_guard_free(perhaps_guard *guard);
 
 /* Asks the filter for a key, and counts the question. 0: surely absent, the store need not be asked. 1: perhaps; ask
- * the store and tell perhaps_guard_report(). Negative: an error of perhaps_might_contain(); nothing is counted.
+ * the store and tell perhaps_guard_report(). Negative: PERHAPS_E_ARGUMENT (no guard, no key but a length) or
+ * PERHAPS_E_UNSUPPORTED (the filter is a CALLER one); nothing is counted. Takes no lock; costs some nanoseconds more than
+ * perhaps_might_contain() (measured in docs/guard.md).
  *
  * The _many form takes keys as perhaps_might_contain_many() does, with the same out and done; it counts the
  * keys that were handled, also when the call fails after some of them. */
@@ -122,31 +271,118 @@ PERHAPS_API int perhaps_guard_ask_many(perhaps_guard *guard, const void *data, c
 
 /* What the store said about a key for which ask returned 1: `found` 1, it has it (confirmed), or 0, it has not
  * (refuted: a false positive). The key itself is not kept. One report for each "perhaps" that was followed by a
- * store look-up, at any later time and in any order. Questions never reported are shown as unresolved; they do not
- * bias the observed rate as long as what is reported does not depend on what the store said (one answer in ten is
- * fine, the hits alone are not).
+ * store look-up, at any later time, in any order and from any thread. Questions never reported are shown as unresolved;
+ * they do not bias the observed rate as long as what is reported does not depend on what the store said (one answer in
+ * ten is fine, the hits alone are not). May call the alarm, and start a rebuild.
  *
  * Returns 0; PERHAPS_E_ARGUMENT when found is neither 0 nor 1, when the key is NULL but has a length, or when every
- * "perhaps" answer already has its report. */
+ * "perhaps" answer already has its report (threads that report too much at the same moment may get away with it). */
 PERHAPS_API int perhaps_guard_report(perhaps_guard *guard, const void *key, size_t length, int found);
 
 /* ask, store look-up if need be, and report, in one. 1: the store has the key. 0: it has not (the filter or the
  * store said so). Negative: the store's error, and the question is then counted as unresolved (also
  * PERHAPS_E_ARGUMENT when the store broke its contract and returned more than 1); or an error of
- * perhaps_guard_ask(), or PERHAPS_E_UNSUPPORTED when the guard has no store, and nothing is counted. */
+ * perhaps_guard_ask(), or PERHAPS_E_UNSUPPORTED when the guard has no store, and nothing is counted.
+ * The store's look-ups are timed. */
 PERHAPS_API int perhaps_guard_contains(perhaps_guard *guard, const void *key, size_t length, perhaps_error *error);
 
-/* What the guard thinks of its filter.
+/* ---------------------------------------------------------------- writing */
+
+/* Writes to the store: inserts the row, or deletes it. 0, or negative: an error of the table, with *error filled in when
+ * error is not NULL. It must have taken effect when it returns: a guard_add() that was told 0 promises the key. It may
+ * not call perhaps_guard_add() or perhaps_guard_remove() of the same guard, nor begin or wait for a rebuild. */
+typedef int perhaps_guard_write(void *context, const void *key, size_t length, perhaps_error *error);
+
+/* Adds a key: to the filter first, then by `write` to the store, so that at no instant the store has a key that the
+ * filter turns away. All of it under the key's lock. `write` is NULL to report a key that the store has already: one that
+ * was written behind the guard's back. (Not to write it afterwards: a rebuild could miss it in between.)
+ *
+ * A filter that counts gets one copy for each distinct key: where the filter already says "perhaps" the store is asked
+ * whether it has the key (without a `contains`, another copy is added). bloom, blocked and "unique" need not ask.
+ *
+ * The store's write is never refused on the filter's account. A key that the filter cannot take (full, too many copies, a
+ * borrowed or read-only filter) goes to a small exact set beside it, which questions look at too; when that is full the
+ * guard is degraded: it answers "perhaps" to everything, until a rebuild succeeds.
+ *
+ *   1   The key was surely absent before.
+ *   0   It may have been there before; it is present from now on.
+ *   <0  The error of `write`; the copy stays in the filter, as residue. PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER
+ *       filter): nothing was done, `write` was not called. An error of the store's contains() is none of this call: it is
+ *       taken as "no", which is safe. */
+PERHAPS_API int perhaps_guard_add(perhaps_guard *guard, const void *key, size_t length, perhaps_guard_write *write,
+                                  void *context, perhaps_error *error);
+
+/* Removes a row with this key: by `write` from the store first; the filter's copy goes only when the store then says
+ * that no row with the key is left. The store is asked before as well: a key that it never had is not taken out of the
+ * filter, where it could be another's. Both a store with `contains` and `write` are needed.
+ *
+ *   1   The last row is gone, and the filter's copy with it (during a rebuild: the old filter's; the new one's follows).
+ *   0   The filter's copy stays: there are rows left; or there was none before; or it cannot be taken out (a filter
+ *       without remove, an ambiguous one, outside writers, a store that failed to say whether rows are left): then it is
+ *       counted as residue. Nothing is wrong: at most a question more goes to the store.
+ *   <0  The error of `write`, or of the store when it could not be asked before (`write` was then not called); the filter is
+ *       as it was. PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER filter, or no store to ask). */
+PERHAPS_API int perhaps_guard_remove(perhaps_guard *guard, const void *key, size_t length, perhaps_guard_write *write,
+                                     void *context, perhaps_error *error);
+
+/* ---------------------------------------------------------------- rebuilding */
+
+/* Makes a new filter from the store's keys and puts it into the place of the old one, in one instant for those who ask.
+ * `capacity` is that of the new filter; 0: planned (perhaps_plan_rebuild()). Questions go on against the old one; adds go
+ * to both; removals are carried out in the old one at once and in the new one when the listing has ended, exactly when the
+ * listing is a snapshot, and are counted as residue otherwise. The old filter is freed when its last reader is done,
+ * unless it is borrowed. A filter that turns out too small for what is listed is made again, twice as large, up to three
+ * times.
+ *
+ * perhaps_guard_rebuild() does it in the caller's thread; perhaps_guard_rebuild_start() in one of the guard's, and
+ * perhaps_guard_rebuild_wait() waits for that and gives its result (at once, when none is running: the last one's; 0 when
+ * there was none). perhaps_guard_rebuild_cancel() makes a running rebuild give up at the next key that is listed; it does
+ * not wait.
+ *
+ *   1   Cancelled; the old filter stays.
+ *   0   Done (start: begun).
+ *   <0  PERHAPS_E_UNSUPPORTED: the store cannot be listed. PERHAPS_E_ARGUMENT: no guard, or a rebuild is running.
+ *       PERHAPS_E_MEMORY, PERHAPS_E_FULL and errors of perhaps_create() and of the store's listing: the old filter stays
+ *       in place, and the failure is counted. Start also PERHAPS_E_MEMORY when there is no thread to be had.
+ *
+ * Memory: both filters, and every key that is added or removed meanwhile. */
+PERHAPS_API int perhaps_guard_rebuild(perhaps_guard *guard, uint64_t capacity, perhaps_error *error);
+PERHAPS_API int perhaps_guard_rebuild_start(perhaps_guard *guard, uint64_t capacity, perhaps_error *error);
+PERHAPS_API int perhaps_guard_rebuild_wait(perhaps_guard *guard, perhaps_error *error);
+PERHAPS_API void perhaps_guard_rebuild_cancel(perhaps_guard *guard);
+
+/* perhaps_plan_rebuild() with what the guard knows: distinct keys, residue, the observed rate. `options` may be NULL; what
+ * is set in it is taken instead. Same results. */
+PERHAPS_API int perhaps_guard_plan(const perhaps_guard *guard, const perhaps_plan_options *options, perhaps_plan *plan,
+                                   perhaps_error *error);
+
+/* Saves the filter, as perhaps_save() does, also beside adds and questions; a rebuild's exchange waits. Refused with
+ * PERHAPS_E_FULL while keys are in the overflow set or the guard is degraded: the file would lack them. Rebuild first. */
+PERHAPS_API int perhaps_guard_save(perhaps_guard *guard, const char *path, perhaps_error *error);
+
+/* ---------------------------------------------------------------- the account */
+
+/* What the guard thinks of its filter. The strongest that holds.
  *
  * "Above target" is judged by the interval of that moment. Looked at again and again, it happens to a healthy filter
- * some day, too: ask for a high confidence before raising an alarm by it. "Saturated" is stronger, and known before
- * anyone asks. */
+ * some day, too: the alarm is the test for that. "Saturated" is stronger, and known before anyone asks. */
 enum perhaps_guard_verdict {
     PERHAPS_GUARD_HEALTHY = 0,      /* nothing speaks against the promised rate */
     PERHAPS_GUARD_ABOVE_TARGET = 1, /* the whole confidence interval of the observed rate lies above the target */
-    PERHAPS_GUARD_SATURATED = 2     /* the filter's fill alone predicts more than twice the target: it holds more
+    PERHAPS_GUARD_SATURATED = 2,    /* the filter's fill alone predicts more than twice the target: it holds more
                                        than it was made for */
+    PERHAPS_GUARD_DEGRADED = 3      /* every answer is "perhaps": the overflow set is full, or the guard is not ready */
 };
+
+/* Latencies, of which a sample is taken (one ask in 256; every look-up of the store in perhaps_guard_contains()). Each
+ * power of two nanoseconds is divided into eight buckets, and a quantile is the upper end of its bucket: at most an eighth
+ * too large. */
+typedef struct perhaps_guard_latency {
+    uint64_t count; /* taken */
+    double sum;     /* seconds */
+    double p50;     /* seconds; 0 when nothing was taken */
+    double p99;
+} perhaps_guard_latency;
 
 /* The account of a guard; filled by perhaps_guard_stats().
  *
@@ -154,7 +390,9 @@ enum perhaps_guard_verdict {
  * are not in it, so that their share of the traffic does not matter. r = (confirmed + refuted) / perhaps is the
  * share of the questions passed on that were reported (1 if none was passed on): where only some are, what was
  * turned away must count that much less, or the rate would come out too low. The interval around it is Wilson's
- * (1927), which supposes that absent keys do not repeat. */
+ * (1927), which supposes that absent keys do not repeat.
+ *
+ * The counts of a guard that other threads are using are not of one instant. */
 typedef struct perhaps_guard_statistics {
     size_t size;              /* sizeof(perhaps_guard_statistics), set by the caller */
     uint64_t queries;         /* questions asked: surely_absent + perhaps */
@@ -170,13 +408,71 @@ typedef struct perhaps_guard_statistics {
     double fpr_predicted;     /* perhaps_statistics.fpr_now of the filter at this moment */
     double fpr_target;        /* what was promised at capacity */
     uint32_t verdict;         /* enum perhaps_guard_verdict */
+    uint32_t not_ready;       /* 1 until a guard made NOT_READY has rebuilt */
+
+    /* What follows looks back over the window only. */
+    double window_seconds;   /* how far, in truth: from the window asked for to an eighth more, less at first */
+    uint64_t window_queries; /* as the totals above */
+    uint64_t window_surely_absent;
+    uint64_t window_perhaps;
+    uint64_t window_confirmed;
+    uint64_t window_refuted;
+    double window_fpr_observed; /* NaN, 0 and 1 as above */
+    double window_fpr_observed_low;
+    double window_fpr_observed_high;
+
+    /* The filter that is in use. */
+    uint32_t kind; /* enum perhaps_kind */
+    uint32_t layers;
+    uint64_t capacity;
+    double fill;              /* as in perhaps_statistics */
+    double distinct_estimate; /* as in perhaps_statistics */
+    uint64_t bytes;           /* memory for its bits */
+    uint64_t overflow;        /* keys in the exact set beside it */
+    uint64_t overflow_limit;  /* most that go there */
+    uint64_t residue;         /* keys, or copies, in this filter that the store has no more, as far as is known: an
+                                 upper bound */
+
+    /* Since the guard was made. */
+    uint64_t adds;            /* perhaps_guard_add() that returned 0 or 1 */
+    uint64_t removals;        /* perhaps_guard_remove() that returned 0 or 1 */
+    uint64_t refused;         /* keys that a filter refused, and the overflow set took or had no room for */
+    uint64_t rebuilds;        /* that put a new filter in place */
+    uint64_t rebuilds_failed; /* the old filter stayed; cancelled ones not counted */
+    uint64_t rebuilds_cancelled;
+    uint64_t alarms;                   /* raised */
+    uint32_t rebuilding;               /* 1: now */
+    uint32_t alarmed;                  /* 1: for the filter in use */
+    uint64_t alarm_absent;             /* distinct keys of the alarm's sample, for the filter in use: absent ones ... */
+    uint64_t alarm_refuted;            /* ... and those among them that passed */
+    double alarm_level;                /* from 0 (nothing speaks for an alarm) to 1 (raised) */
+    perhaps_guard_latency ask_latency; /* of the filter's look-up */
+    perhaps_guard_latency store_latency; /* of the store's */
 } perhaps_guard_statistics;
 
-/* Fills *statistics. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_OPTION. O(1). */
+/* Fills *statistics. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_OPTION. Time: that of perhaps_stats(), and some
+ * microseconds. */
 PERHAPS_API int perhaps_guard_stats(const perhaps_guard *guard, perhaps_guard_statistics *statistics);
 
-/* "healthy", "above target", "saturated"; NULL for another number. A constant. */
+/* "healthy", "above target", "saturated", "degraded"; NULL for another number. A constant. */
 PERHAPS_API const char *perhaps_guard_verdict_name(uint32_t verdict);
+
+/* ---------------------------------------------------------------- metrics */
+
+/* Writes statistics as text, terminated, into buffer: *written becomes its length without the terminating zero.
+ * perhaps_guard_json() one JSON object in a line (without its end) whose names are those of perhaps_guard_statistics,
+ * with null for NaN; latencies in seconds, as {"count", "sum", "p50", "p99"}.
+ * perhaps_guard_prometheus() the text exposition format 0.0.4 of Prometheus: names begin with perhaps_guard_, counters end
+ * in _total, sizes are in bytes and times in seconds, latencies are summaries; each family has HELP and TYPE. `name`
+ * becomes the label guard="..." of every sample (UTF-8; NULL: no label).
+ *
+ * Returns 0; PERHAPS_E_SPACE when `capacity` does not suffice (the error's `limit` says what does, the zero included;
+ * *written and the buffer are untouched), PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION (statistics of another size). Neither
+ * looks at a guard. */
+PERHAPS_API int perhaps_guard_json(const perhaps_guard_statistics *statistics, char *buffer, size_t capacity,
+                                   size_t *written, perhaps_error *error);
+PERHAPS_API int perhaps_guard_prometheus(const perhaps_guard_statistics *statistics, const char *name, char *buffer,
+                                         size_t capacity, size_t *written, perhaps_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: MIT
+// Making a new filter from the store, and putting it into the place of the old one.
+#include "rebuild.h"
+
+#include "fail.h"
+
+#define PROGRESS 4096
+#define ATTEMPTS 4
+#define CANCELLED 1
+#define RETRY_NANOSECONDS UINT64_C(1000000000)
+
+/* ---------------------------------------------------------------- all stripes */
+
+static void lock_all(struct perhaps_guard *guard)
+{
+    for (size_t i = 0; i < PERHAPS__GUARD_STRIPES; i++) {
+        (void)pthread_mutex_lock(&guard->stripes[i].lock);
+    }
+}
+
+static void unlock_all(struct perhaps_guard *guard)
+{
+    for (size_t i = PERHAPS__GUARD_STRIPES; i > 0; i--) {
+        (void)pthread_mutex_unlock(&guard->stripes[i - 1].lock);
+    }
+}
+
+/* ---------------------------------------------------------------- what to make */
+
+// A filter like the one that is in use.
+static perhaps_options like_current(struct perhaps_guard *guard)
+{
+    perhaps_statistics now = {.size = sizeof now};
+    (void)perhaps_stats(guard->current->asked, &now);
+    bool has_policy = now.kind == PERHAPS_KIND_COUNTING || now.kind == PERHAPS_KIND_CUCKOO;
+    return (perhaps_options){
+        .size = sizeof(perhaps_options),
+        .kind = now.kind,
+        .fpr = now.fpr_target,
+        .seed = now.seed,
+        .policy = has_policy ? now.policy : 0,
+        .counter_bits = now.kind == PERHAPS_KIND_COUNTING ? now.counter_bits : 0,
+        .slots = now.kind == PERHAPS_KIND_CUCKOO ? now.slots : 0,
+        .at_capacity = now.at_capacity,
+        .growth = now.growth,
+    };
+}
+
+// Only the rebuilding thread exchanges the filter, so that it may look at the one in use without further ado.
+static int options_of_next(struct perhaps_guard *guard, uint64_t capacity, perhaps_options *options,
+                           perhaps_error *error)
+{
+    *options = guard->has_next ? guard->next : like_current(guard);
+    options->flags |= PERHAPS_SHARED;
+    if (options->max_capacity != 0 && options->max_capacity < capacity) {
+        options->max_capacity = capacity;
+    }
+    if (capacity == 0 && options->capacity == 0) {
+        perhaps_plan plan = {.size = sizeof plan};
+        int code = perhaps_guard_plan(guard, NULL, &plan, error);
+        if (code < 0) {
+            return code;
+        }
+        capacity = plan.capacity;
+    }
+    if (capacity != 0) {
+        options->capacity = capacity;
+        options->bytes = options->fpr > 0.0 ? 0 : options->bytes;
+    }
+    return 0;
+}
+
+static int make_next(struct perhaps_guard *guard, const perhaps_options *options,
+                     struct perhaps__guard_rebuild *rebuild, perhaps_error *error)
+{
+    perhaps_filter *filter = NULL;
+    int code = perhaps_create(options, &filter, error);
+    if (code < 0) {
+        return code;
+    }
+    rebuild->next = perhaps__guard_generation_create(guard, filter, filter);
+    if (rebuild->next == NULL || !perhaps__guard_keyset_init(&rebuild->written, &guard->allocator, 64)) {
+        if (rebuild->next == NULL) {
+            perhaps_free(filter);
+        }
+        perhaps__guard_generation_free(guard, rebuild->next);
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = "rebuild"};
+        return perhaps__guard_fail(error, failure, "there is no memory to rebuild the filter; the old one stays");
+    }
+    (void)pthread_mutex_init(&rebuild->lock, NULL);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- the listing */
+
+struct listing {
+    struct perhaps_guard *guard;
+    struct perhaps__guard_rebuild *rebuild;
+    int result; // why the visits ended: CANCELLED, PERHAPS_E_FULL, or 0
+};
+
+static bool is_cancelled(struct perhaps_guard *guard, const struct perhaps__guard_rebuild *rebuild)
+{
+    if (__atomic_load_n(&guard->cancel, __ATOMIC_RELAXED) != 0) {
+        return true;
+    }
+    if (guard->options.progress == NULL || rebuild->visited % PROGRESS != 0) {
+        return false;
+    }
+    perhaps_guard_progress progress = {.size = sizeof progress,
+                                       .keys = rebuild->visited,
+                                       .expected = rebuild->expected,
+                                       .capacity = rebuild->capacity};
+    return guard->options.progress(guard->options.context, &progress) != 0;
+}
+
+static int visit(void *visitor, const void *key, size_t length)
+{
+    struct listing *listing = visitor;
+    listing->result = perhaps__guard_rebuild_visit(listing->guard, listing->rebuild, key, length);
+    if (listing->result == 0 && is_cancelled(listing->guard, listing->rebuild)) {
+        listing->result = CANCELLED;
+    }
+    return listing->result != 0;
+}
+
+static int fail_full(const struct perhaps__guard_rebuild *rebuild, perhaps_error *error)
+{
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_FULL, .subject = "rebuild"};
+    return perhaps__guard_fail(error, failure,
+                               "a filter for %llu keys could not take all keys of the store; rebuild with a larger "
+                               "capacity, or with a filter that grows",
+                               (unsigned long long)rebuild->capacity);
+}
+
+static int list_store(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild, perhaps_error *error)
+{
+    struct listing listing = {.guard = guard, .rebuild = rebuild};
+    perhaps_error reply = {.size = sizeof reply};
+    int code = guard->store.each_key(guard->store.context, visit, &listing, &reply);
+    if (listing.result == PERHAPS_E_FULL) {
+        return fail_full(rebuild, error);
+    }
+    if (listing.result != 0) {
+        return listing.result;
+    }
+    struct perhaps__guard_failure failure = {.code = code, .subject = "store"};
+    if (code > 0) { // it ended early, and no visit asked for that
+        failure.code = PERHAPS_E_ARGUMENT;
+        return perhaps__guard_fail(error, failure,
+                                   "the each_key callback of the store returned %d although no visit stopped it; "
+                                   "correct the callback",
+                                   code);
+    }
+    if (code < 0 && reply.code == 0) {
+        return perhaps__guard_fail(error, failure, "the listing failed without a reason (%s)", perhaps_message(code));
+    }
+    if (code < 0) {
+        reply.code = code;
+        perhaps__guard_hand_on(error, &reply);
+    }
+    return code;
+}
+
+/* ---------------------------------------------------------------- the exchange */
+
+static void begin(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild)
+{
+    lock_all(guard); // no key is half written
+    guard->rebuild = rebuild;
+    unlock_all(guard);
+}
+
+// What it holds now it came with: from here on, what is added and removed is what the owner does.
+static void count_from_here(struct perhaps__guard_generation *next)
+{
+    next->first += next->added - next->removed;
+    next->added = 0;
+    next->removed = 0;
+    next->began = perhaps__guard_now();
+}
+
+static void exchange(struct perhaps_guard *guard, struct perhaps__guard_generation *next)
+{
+    count_from_here(next);
+    (void)pthread_mutex_lock(&guard->exchange);
+    struct perhaps__guard_generation *old = __atomic_exchange_n(&guard->current, next, __ATOMIC_SEQ_CST);
+    (void)pthread_mutex_unlock(&guard->exchange);
+    perhaps__guard_wait_for_readers(guard->slots);
+    perhaps__guard_test_begin(&guard->test, next->target, perhaps__guard_sum(guard->slots).absent_sample);
+    __atomic_store_n(&guard->not_ready, 0, __ATOMIC_RELAXED);
+    perhaps__guard_more(&guard->totals.rebuilds);
+    perhaps__guard_generation_free(guard, old);
+}
+
+// Under all stripes, as nobody may write to the old filter alone before the new one is in its place.
+static int end(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild, int code, perhaps_error *error)
+{
+    lock_all(guard);
+    if (code == 0 && rebuild->out_of_memory) {
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = "rebuild"};
+        code = perhaps__guard_fail(error, failure,
+                                   "there is no memory for the keys that were written meanwhile; the old filter stays");
+    }
+    if (code == 0) {
+        perhaps__guard_rebuild_settle(guard, rebuild);
+        if (__atomic_load_n(&rebuild->next->open, __ATOMIC_ACQUIRE) != 0) {
+            code = fail_full(rebuild, error);
+        }
+    }
+    guard->rebuild = NULL;
+    if (code == 0) {
+        exchange(guard, rebuild->next);
+    }
+    unlock_all(guard);
+    return code;
+}
+
+// Once, with one size.
+static int attempt(struct perhaps_guard *guard, const perhaps_options *options, uint64_t expected, perhaps_error *error)
+{
+    struct perhaps__guard_rebuild rebuild = {
+        .snapshot = (guard->store.flags & PERHAPS_STORE_SNAPSHOT) != 0,
+        .expected = expected,
+        .capacity = options->capacity,
+    };
+    int code = make_next(guard, options, &rebuild, error);
+    if (code < 0) {
+        return code;
+    }
+    begin(guard, &rebuild);
+    code = list_store(guard, &rebuild, error);
+    code = end(guard, &rebuild, code, error);
+    if (code != 0) {
+        perhaps__guard_generation_free(guard, rebuild.next);
+    }
+    perhaps__guard_keyset_destroy(&rebuild.written);
+    (void)pthread_mutex_destroy(&rebuild.lock);
+    return code;
+}
+
+static int rebuild_filter(struct perhaps_guard *guard, uint64_t capacity, perhaps_error *error)
+{
+    perhaps_options options;
+    int code = options_of_next(guard, capacity, &options, error);
+    uint64_t expected = options.capacity;
+    if (code == 0 && guard->store.count != NULL) {
+        (void)guard->store.count(guard->store.context, &expected, NULL); // for progress only
+    }
+    if (code < 0) {
+        return code;
+    }
+    for (int i = 0; i < ATTEMPTS; i++) {
+        code = attempt(guard, &options, expected, error);
+        if (code != PERHAPS_E_FULL || options.capacity == 0 || options.capacity > UINT64_MAX / 2) {
+            break;
+        }
+        options.capacity *= 2;
+    }
+    return code;
+}
+
+/* ---------------------------------------------------------------- one at a time */
+
+static int claim(struct perhaps_guard *guard, perhaps_error *error)
+{
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = "guard"};
+    if (guard == NULL) {
+        return perhaps__guard_fail(error, failure, "there is no guard; make one with perhaps_guard_create()");
+    }
+    if (guard->store.each_key == NULL) {
+        failure = (struct perhaps__guard_failure){.code = PERHAPS_E_UNSUPPORTED, .subject = "store"};
+        return perhaps__guard_fail(error, failure, "the store cannot be listed; give the guard one with each_key");
+    }
+    (void)pthread_mutex_lock(&guard->control.lock);
+    bool running = guard->control.running;
+    if (!running) {
+        guard->control.running = true;
+        __atomic_store_n(&guard->busy, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&guard->cancel, 0, __ATOMIC_RELAXED);
+    }
+    (void)pthread_mutex_unlock(&guard->control.lock);
+    failure.subject = "rebuild";
+    return running ? perhaps__guard_fail(error, failure, "a rebuild is running already; wait for it, or cancel it") : 0;
+}
+
+static void give_back(struct perhaps_guard *guard, int result, const perhaps_error *error)
+{
+    struct perhaps__guard_control *control = &guard->control;
+    (void)pthread_mutex_lock(&control->lock);
+    control->running = false;
+    control->result = result;
+    control->error = *error;
+    __atomic_store_n(&control->failed_at, result == 0 ? 0 : perhaps__guard_now(), __ATOMIC_RELAXED);
+    __atomic_store_n(&guard->busy, 0, __ATOMIC_RELAXED);
+    (void)pthread_cond_broadcast(&control->ended);
+    (void)pthread_mutex_unlock(&control->lock);
+}
+
+static int run(struct perhaps_guard *guard, uint64_t capacity, perhaps_error *error)
+{
+    perhaps_error told = {.size = sizeof told};
+    int result = rebuild_filter(guard, capacity, &told);
+    if (result == 0) {
+        told = (perhaps_error){.size = sizeof told}; // of an attempt that was too small
+    } else if (result < 0) {
+        perhaps__guard_more(&guard->totals.rebuilds_failed);
+        perhaps__guard_hand_on(error, &told);
+    } else {
+        perhaps__guard_more(&guard->totals.rebuilds_cancelled);
+    }
+    if (guard->options.rebuilt != NULL) {
+        guard->options.rebuilt(guard->options.context, result, &told);
+    }
+    give_back(guard, result, &told);
+    return result;
+}
+
+int perhaps_guard_rebuild(perhaps_guard *guard, uint64_t capacity, perhaps_error *error)
+{
+    int code = claim(guard, error);
+    return code < 0 ? code : run(guard, capacity, error);
+}
+
+static void *run_in_thread(void *context)
+{
+    struct perhaps_guard *guard = context;
+    (void)run(guard, guard->control.capacity, NULL);
+    return NULL;
+}
+
+// The thread of the last one has ended, or is about to: it has given back what it claimed.
+static void join_last(struct perhaps_guard *guard)
+{
+    if (guard->control.joinable) {
+        (void)pthread_join(guard->control.thread, NULL);
+        guard->control.joinable = false;
+    }
+}
+
+int perhaps_guard_rebuild_start(perhaps_guard *guard, uint64_t capacity, perhaps_error *error)
+{
+    int code = claim(guard, error);
+    if (code < 0) {
+        return code;
+    }
+    join_last(guard);
+    guard->control.capacity = capacity;
+    int failed = pthread_create(&guard->control.thread, NULL, run_in_thread, guard);
+    if (failed != 0) {
+        struct perhaps__guard_failure failure = {
+            .code = PERHAPS_E_MEMORY, .system_error = failed, .subject = "rebuild"};
+        perhaps_error told = {.size = sizeof told};
+        code = perhaps__guard_fail(&told, failure, "the system gives no further thread; rebuild in one of your own");
+        perhaps__guard_hand_on(error, &told);
+        perhaps__guard_more(&guard->totals.rebuilds_failed);
+        give_back(guard, code, &told);
+        return code;
+    }
+    guard->control.joinable = true;
+    return 0;
+}
+
+int perhaps_guard_rebuild_wait(perhaps_guard *guard, perhaps_error *error)
+{
+    if (guard == NULL) {
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = "guard"};
+        return perhaps__guard_fail(error, failure, "there is no guard; make one with perhaps_guard_create()");
+    }
+    struct perhaps__guard_control *control = &guard->control;
+    (void)pthread_mutex_lock(&control->lock);
+    while (control->running) {
+        (void)pthread_cond_wait(&control->ended, &control->lock);
+    }
+    int result = control->result;
+    if (result < 0) {
+        perhaps__guard_hand_on(error, &control->error);
+    }
+    (void)pthread_mutex_unlock(&control->lock);
+    return result;
+}
+
+void perhaps_guard_rebuild_cancel(perhaps_guard *guard)
+{
+    if (guard != NULL) {
+        __atomic_store_n(&guard->cancel, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* ---------------------------------------------------------------- triggers */
+
+static uint64_t keys_in(const struct perhaps__guard_generation *generation)
+{
+    uint64_t came = generation->first + perhaps__guard_read(&generation->added);
+    uint64_t went = perhaps__guard_read(&generation->removed);
+    return came > went ? came - went : 0;
+}
+
+// The least capacity for the next filter, or 0: no trigger says anything.
+static uint64_t capacity_wanted(struct perhaps_guard *guard)
+{
+    uint32_t triggers = guard->options.triggers;
+    struct perhaps__guard_visit visit = perhaps__guard_begin(guard);
+    const struct perhaps__guard_generation *generation = visit.generation;
+    uint64_t keys = keys_in(generation);
+    bool full = (triggers & PERHAPS_GUARD_ON_FILL) != 0 && (double)keys > generation->fill_at;
+    bool other =
+        ((triggers & PERHAPS_GUARD_ON_DEGRADED) != 0 && __atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) != 0) ||
+        ((triggers & PERHAPS_GUARD_ON_RESIDUE) != 0 &&
+         (double)perhaps__guard_read(&generation->residue) > generation->residue_at);
+    perhaps__guard_end(&visit);
+    other = other ||
+            ((triggers & PERHAPS_GUARD_ON_ALARM) != 0 && __atomic_load_n(&guard->test.raised, __ATOMIC_RELAXED) != 0);
+    return full ? 2 * keys : other;
+}
+
+void perhaps__guard_trigger(struct perhaps_guard *guard)
+{
+    if (guard->options.triggers == 0 || __atomic_load_n(&guard->busy, __ATOMIC_RELAXED) != 0) {
+        return;
+    }
+    uint64_t failed_at = __atomic_load_n(&guard->control.failed_at, __ATOMIC_RELAXED);
+    if (failed_at != 0 && perhaps__guard_now() - failed_at < RETRY_NANOSECONDS) {
+        return;
+    }
+    uint64_t wanted = capacity_wanted(guard);
+    if (wanted != 0) {
+        (void)perhaps_guard_rebuild_start(guard, wanted > 1 ? wanted : 0, NULL); // what fails is counted
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Where threads that ask leave their marks: one cache line or two for each, so that asking writes nothing that another
+// thread writes.
+//
+// A reader marks itself as inside and then loads the pointer to what it reads; who exchanges the pointer does that and then
+// waits until everybody who was inside at that moment has left. Both orders are sequentially consistent, so that either
+// the reader loads the new pointer or the other sees it inside (Dekker 1965; McKenney and Slingwine 1998). A reader
+// spends one locked instruction on it, the mark on entering.
+#ifndef PERHAPS_GUARD_SLOTS_H
+#define PERHAPS_GUARD_SLOTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PERHAPS__GUARD_LINE 64
+// Threads that have a slot for themselves; further ones share the others, at the cost of more locked instructions.
+#define PERHAPS__GUARD_OWN_SLOTS 128
+#define PERHAPS__GUARD_SHARED_SLOTS 16
+#define PERHAPS__GUARD_SLOTS (PERHAPS__GUARD_OWN_SLOTS + PERHAPS__GUARD_SHARED_SLOTS)
+
+// Counters that every thread keeps by itself, and that are summed when somebody wants to know.
+struct perhaps__guard_counts {
+    uint64_t surely_absent;
+    uint64_t perhaps;
+    uint64_t confirmed;
+    uint64_t refuted;
+    uint64_t absent_sample; // distinct absent keys in the alarm's sample that were turned away
+};
+
+struct perhaps__guard_slot {
+    uint64_t inside; // own: odd while its thread reads; shared: how many read
+    uint64_t tick;   // questions, to take a sample of them
+    struct perhaps__guard_counts counts;
+    uint8_t padding[2 * PERHAPS__GUARD_LINE - 7 * sizeof(uint64_t)];
+} __attribute__((aligned(64)));
+
+// The number of this thread plus one, 0 until it has one. Initial-exec: a load instead of a call, for four bytes.
+extern _Thread_local uint32_t perhaps__guard_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+// Gives this thread the lowest number that is free, until it ends; beyond the own slots a shared one.
+uint32_t perhaps__guard_number_thread(void);
+
+static inline struct perhaps__guard_slot *perhaps__guard_slot(struct perhaps__guard_slot *slots)
+{
+    uint32_t number = perhaps__guard_thread;
+    return &slots[(__builtin_expect(number != 0, 1) ? number : perhaps__guard_number_thread()) - 1];
+}
+
+static inline bool perhaps__guard_is_own(const struct perhaps__guard_slot *slots,
+                                         const struct perhaps__guard_slot *slot)
+{
+    return slot < slots + PERHAPS__GUARD_OWN_SLOTS;
+}
+
+static inline void perhaps__guard_count(uint64_t *counter, uint64_t more, bool own)
+{
+    if (__builtin_expect(own, 1)) {
+        __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + more, __ATOMIC_RELAXED);
+    } else {
+        (void)__atomic_fetch_add(counter, more, __ATOMIC_RELAXED);
+    }
+}
+
+static inline void perhaps__guard_enter(struct perhaps__guard_slot *slot, bool own)
+{
+    if (__builtin_expect(own, 1)) {
+        __atomic_store_n(&slot->inside, __atomic_load_n(&slot->inside, __ATOMIC_RELAXED) + 1, __ATOMIC_SEQ_CST);
+    } else {
+        (void)__atomic_fetch_add(&slot->inside, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+static inline void perhaps__guard_leave(struct perhaps__guard_slot *slot, bool own)
+{
+    if (__builtin_expect(own, 1)) {
+        __atomic_store_n(&slot->inside, __atomic_load_n(&slot->inside, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+    } else {
+        (void)__atomic_fetch_sub(&slot->inside, 1, __ATOMIC_RELEASE);
+    }
+}
+
+// Waits until everybody has left who was inside when the call began.
+void perhaps__guard_wait_for_readers(const struct perhaps__guard_slot *slots);
+
+struct perhaps__guard_counts perhaps__guard_sum(const struct perhaps__guard_slot *slots);
+
+#endif
