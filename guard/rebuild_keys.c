@@ -35,7 +35,7 @@ static void remember(struct perhaps_guard *guard, struct perhaps__guard_rebuild 
         entry->iterated = true;
         return;
     }
-    if (rebuild->iterating && perhaps_might_contain(rebuild->next->asked, key, length) == 1) {
+    if (!rebuild->snapshot && rebuild->iterating && perhaps_might_contain(rebuild->next->asked, key, length) == 1) {
         perhaps__guard_more(&rebuild->next->residue); // perhaps the second copy
     }
     add_copy(guard, rebuild, entry, key, length);
