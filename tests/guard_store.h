@@ -156,12 +156,8 @@ static inline perhaps_store store_of(struct rows *rows)
 
 static inline perhaps_filter *shared_filter(uint32_t kind, uint64_t capacity, double fpr)
 {
-    perhaps_options options = {.size = sizeof options,
-                               .kind = kind,
-                               .capacity = capacity,
-                               .fpr = fpr,
-                               .seed = 1,
-                               .flags = PERHAPS_SHARED};
+    perhaps_options options = {
+        .size = sizeof options, .kind = kind, .capacity = capacity, .fpr = fpr, .seed = 1, .flags = PERHAPS_SHARED};
     perhaps_filter *filter = NULL;
     assert_int_equal(perhaps_create(&options, &filter, NULL), 0);
     return filter;

@@ -67,10 +67,8 @@ static void test_what_is_made(void **state)
 
     perhaps_store store = store_of(rows);
     perhaps_options next = {.size = sizeof next, .kind = PERHAPS_KIND_BLOCKED, .capacity = 3000, .fpr = 0.02};
-    perhaps_guard_options options = {.size = sizeof options,
-                                     .adopted = shared_filter(PERHAPS_KIND_BLOOM, 10, 0.1),
-                                     .store = &store,
-                                     .next = &next};
+    perhaps_guard_options options = {
+        .size = sizeof options, .adopted = shared_filter(PERHAPS_KIND_BLOOM, 10, 0.1), .store = &store, .next = &next};
     guard = guard_with(&options);
     next.kind = 99; // it was copied
     assert_int_equal(perhaps_guard_rebuild(guard, 0, NULL), 0);
@@ -88,10 +86,8 @@ static void test_too_small(void **state)
     struct rows *rows = make_rows(true);
     fill_rows(rows, 30000);
     perhaps_store store = store_of(rows);
-    perhaps_options next = {.size = sizeof next,
-                            .kind = PERHAPS_KIND_CUCKOO,
-                            .fpr = 0.01,
-                            .at_capacity = PERHAPS_AT_CAPACITY_REFUSE};
+    perhaps_options next = {
+        .size = sizeof next, .kind = PERHAPS_KIND_CUCKOO, .fpr = 0.01, .at_capacity = PERHAPS_AT_CAPACITY_REFUSE};
     perhaps_guard_options options = {.size = sizeof options,
                                      .adopted = shared_filter(PERHAPS_KIND_CUCKOO, 100, 0.01),
                                      .store = &store,
