@@ -245,8 +245,9 @@ typedef struct perhaps_guard_options {
  *
  *   False alarms: at most 1 % of guards whose filter keeps its target raise one within 10^7 absent queries. (A run that
  *   begins at a given key passes h with probability at most e^-h; it begins at one of the p N keys that passed.)
- *   Delay, when the rate has become 2p: about h / (2 p (ln 2 - 1/2)) distinct absent keys of the sample, eight times
- *   as many in all: 290,000 for p = 0.01. A rate between p and 1.44 p (= 1/ln 2) is not meant to raise it.
+ *   Delay, when the rate has become 2p: on average about h / (2p ln 2 - (1 - 2p) ln((1 - p)/(1 - 2p))) distinct absent keys
+ *   of the sample, eight times as many in all: 29,000 for p = 0.01, 6,100 for p = 0.05 (measured: see docs/guard.md). A
+ *   rate below p/ln 2 = 1.44 p is not meant to raise it.
  *
  * One distinct key in 8, chosen by its hash, takes part. A key that repeats counts once, as long as fewer than 2^13 other
  * keys of the sample came between: one hot absent key raises nothing, however often it is asked for. Where only some
