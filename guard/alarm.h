@@ -10,13 +10,13 @@
 #include <perhaps/perhaps.h>
 
 // One key in so many takes part: those whose hash ends in zeroes.
-#define PERHAPS__GUARD_SAMPLE 8
+#define PERHAPS__GUARD_SAMPLE 16
 
 // Hashes seen lately: two halves, of which the older is forgotten when the newer is full.
 #define PERHAPS__GUARD_SEEN 8192
 struct perhaps__guard_seen {
     uint64_t halves[2][2 * PERHAPS__GUARD_SEEN];
-    uint64_t count;   // in the newer half
+    uint64_t count;   // in the newer half, estimated from one in 16
     uint32_t newer;   // 0 or 1
     uint32_t turning; // somebody empties the older half
 };

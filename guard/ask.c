@@ -44,16 +44,22 @@ static inline int ask(const struct perhaps_guard *guard, const struct perhaps__g
     return answer != 0 ? 1 : ask_beside(guard, generation, key, length);
 }
 
-static void count_answer(struct perhaps_guard *guard, const struct perhaps__guard_visit *visit, int answer,
-                         uint64_t hash)
+static void count_sample(struct perhaps_guard *guard, struct perhaps__guard_slot *slot, bool own, uint64_t hash)
 {
-    struct perhaps__guard_counts *counts = &visit->slot->counts;
+    if (perhaps__guard_see(&guard->test.turned_away, hash)) {
+        perhaps__guard_count(&slot->counts.absent_sample, 1, own);
+    }
+}
+
+static inline void count_answer(struct perhaps_guard *guard, struct perhaps__guard_slot *slot, bool own, int answer,
+                                uint64_t hash)
+{
     if (answer > 0) {
-        perhaps__guard_count(&counts->perhaps, 1, visit->own);
+        perhaps__guard_count(&slot->counts.perhaps, 1, own);
     } else if (answer == 0) {
-        perhaps__guard_count(&counts->surely_absent, 1, visit->own);
-        if (perhaps__guard_in_sample(hash) && perhaps__guard_see(&guard->test.turned_away, hash)) {
-            perhaps__guard_count(&counts->absent_sample, 1, visit->own);
+        perhaps__guard_count(&slot->counts.surely_absent, 1, own);
+        if (__builtin_expect(perhaps__guard_in_sample(hash), 0)) {
+            count_sample(guard, slot, own, hash);
         }
     }
 }
@@ -70,19 +76,42 @@ static int ask_timed(struct perhaps_guard *guard, const struct perhaps__guard_ge
     return answer;
 }
 
+// Of questions on a slot of their own, every second entry is one: `inside` is even before, and two more behind.
+static inline bool is_timed(uint64_t inside)
+{
+    return inside % (UINT64_C(2) * TIMED) == UINT64_C(2) * (TIMED - 1);
+}
+
+// A thread without a slot of its own, or a question that is timed.
+static __attribute__((noinline)) int ask_slowly(struct perhaps_guard *guard, const void *key, size_t length)
+{
+    struct perhaps__guard_visit visit = perhaps__guard_begin(guard);
+    uint64_t hash = 0;
+    bool timed = visit.own && is_timed(perhaps__guard_read(&visit.slot->inside) - 1);
+    int answer = timed ? ask_timed(guard, visit.generation, key, length, &hash)
+                       : ask(guard, visit.generation, key, length, &hash);
+    count_answer(guard, visit.slot, visit.own, answer, hash);
+    perhaps__guard_end(&visit);
+    return answer;
+}
+
+// The common way, with nothing on it that can be elsewhere.
 int perhaps_guard_ask(perhaps_guard *guard, const void *key, size_t length)
 {
+    uint32_t number = perhaps__guard_thread - 1; // wraps where the thread has none yet
     if (__builtin_expect(guard == NULL, 0)) {
         return PERHAPS_E_ARGUMENT;
     }
-    struct perhaps__guard_visit visit = perhaps__guard_begin(guard);
+    struct perhaps__guard_slot *slot = &guard->slots[number < PERHAPS__GUARD_OWN_SLOTS ? number : 0];
+    if (__builtin_expect(number >= PERHAPS__GUARD_OWN_SLOTS || is_timed(perhaps__guard_read(&slot->inside)), 0)) {
+        return ask_slowly(guard, key, length);
+    }
     uint64_t hash = 0;
-    uint64_t tick = perhaps__guard_read(&visit.slot->tick);
-    __atomic_store_n(&visit.slot->tick, tick + 1, __ATOMIC_RELAXED); // shared slots may lose some
-    int answer = __builtin_expect(tick % TIMED == TIMED - 1, 0) ? ask_timed(guard, visit.generation, key, length, &hash)
-                                                                : ask(guard, visit.generation, key, length, &hash);
-    count_answer(guard, &visit, answer, hash);
-    perhaps__guard_end(&visit);
+    perhaps__guard_enter(slot, true);
+    const struct perhaps__guard_generation *generation = __atomic_load_n(&guard->current, __ATOMIC_SEQ_CST);
+    int answer = ask(guard, generation, key, length, &hash);
+    count_answer(guard, slot, true, answer, hash);
+    perhaps__guard_leave(slot, true);
     return answer;
 }
 
@@ -136,7 +165,7 @@ static int ask_block(struct perhaps_guard *guard, const struct batch *batch, siz
     (void)perhaps_might_contain_many_hash(visit.generation->asked, hashes, hashed, out, NULL);
     look_beside(guard, visit.generation, batch, first, hashed, out);
     for (size_t i = 0; i < hashed; i++) {
-        count_answer(guard, &visit, out[i], hashes[i]);
+        count_answer(guard, visit.slot, visit.own, out[i], hashes[i]);
     }
     perhaps__guard_end(&visit);
     *done += hashed;

@@ -248,6 +248,7 @@ static int make_guard(const perhaps_guard_options *known, perhaps_guard **guard,
     memset(made, 0, sizeof *made);
     made->self = made;
     made->allocator = allocator;
+    perhaps__guard_slots_begin();
     copy_options(made, known);
     init_locks(made);
     if (!make_parts(made, known)) {

@@ -3,6 +3,22 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define NO_MEMBARRIER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NO_MEMBARRIER 1
+#endif
+#endif
+#if !defined(NO_MEMBARRIER) && defined(SYS_membarrier) && __has_include(<linux/membarrier.h>)
+#include <linux/membarrier.h>
+#define HAVE_MEMBARRIER 1
+#endif
+
+uint32_t perhaps__guard_unfenced;
 
 _Thread_local uint32_t perhaps__guard_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -61,6 +77,44 @@ uint32_t perhaps__guard_number_thread(void)
     return number;
 }
 
+/* ---------------------------------------------------------------- a fence for all threads */
+
+#ifdef HAVE_MEMBARRIER
+static bool membarrier(int command)
+{
+    return syscall(SYS_membarrier, command, 0U, 0) == 0;
+}
+
+static void fence_everybody(void)
+{
+    // It was registered, so that nothing but a moment without memory can keep it from being done.
+    while (perhaps__guard_unfenced != 0 && !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+        (void)membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+        (void)sched_yield();
+    }
+}
+
+static void begin_once(void)
+{
+    perhaps__guard_unfenced =
+        membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+#else
+static void fence_everybody(void)
+{
+}
+
+static void begin_once(void)
+{
+}
+#endif
+
+void perhaps__guard_slots_begin(void)
+{
+    static pthread_once_t begun = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&begun, begin_once);
+}
+
 /* ---------------------------------------------------------------- all slots */
 
 static bool is_inside(const struct perhaps__guard_slot *slots, uint32_t i, uint64_t at_first)
@@ -71,6 +125,7 @@ static bool is_inside(const struct perhaps__guard_slot *slots, uint32_t i, uint6
 
 void perhaps__guard_wait_for_readers(const struct perhaps__guard_slot *slots)
 {
+    fence_everybody();
     for (uint32_t i = 0; i < PERHAPS__GUARD_SLOTS; i++) {
         uint64_t at_first = __atomic_load_n(&slots[i].inside, __ATOMIC_SEQ_CST);
         while (is_inside(slots, i, at_first)) {

@@ -3,9 +3,12 @@
 // thread writes.
 //
 // A reader marks itself as inside and then loads the pointer to what it reads; who exchanges the pointer does that and then
-// waits until everybody who was inside at that moment has left. Both orders are sequentially consistent, so that either
-// the reader loads the new pointer or the other sees it inside (Dekker 1965; McKenney and Slingwine 1998). A reader
-// spends one locked instruction on it, the mark on entering.
+// waits until everybody has left who was inside at that moment. Either the reader loads the new pointer or the other sees
+// it inside (Dekker 1965), provided that both do these two things in this order. A fence for that in the reader costs more
+// than its few nanoseconds: look-ups of one thread no longer overlap, and memory is waited for. So the other side fences for
+// both, with membarrier(2), as liburcu does (Desnoyers and others 2012): it runs a fence on every processor on which
+// a thread of this process is. Where the system has no such call, and for ThreadSanitizer, which knows nothing of it, the
+// reader fences.
 #ifndef PERHAPS_GUARD_SLOTS_H
 #define PERHAPS_GUARD_SLOTS_H
 
@@ -29,10 +32,15 @@ struct perhaps__guard_counts {
 
 struct perhaps__guard_slot {
     uint64_t inside; // own: odd while its thread reads; shared: how many read
-    uint64_t tick;   // questions, to take a sample of them
     struct perhaps__guard_counts counts;
-    uint8_t padding[2 * PERHAPS__GUARD_LINE - 7 * sizeof(uint64_t)];
+    uint8_t padding[2 * PERHAPS__GUARD_LINE - 6 * sizeof(uint64_t)];
 } __attribute__((aligned(64)));
+
+// 0: readers fence. Set before the first guard is made.
+extern uint32_t perhaps__guard_unfenced __attribute__((visibility("hidden")));
+
+// To be called once before slots are used.
+void perhaps__guard_slots_begin(void);
 
 // The number of this thread plus one, 0 until it has one. Initial-exec: a load instead of a call, for four bytes.
 extern _Thread_local uint32_t perhaps__guard_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -64,7 +72,13 @@ static inline void perhaps__guard_count(uint64_t *counter, uint64_t more, bool o
 static inline void perhaps__guard_enter(struct perhaps__guard_slot *slot, bool own)
 {
     if (__builtin_expect(own, 1)) {
-        __atomic_store_n(&slot->inside, __atomic_load_n(&slot->inside, __ATOMIC_RELAXED) + 1, __ATOMIC_SEQ_CST);
+        uint64_t inside = __atomic_load_n(&slot->inside, __ATOMIC_RELAXED) + 1;
+        if (__builtin_expect(perhaps__guard_unfenced != 0, 1)) {
+            __atomic_store_n(&slot->inside, inside, __ATOMIC_RELAXED);
+            __atomic_signal_fence(__ATOMIC_SEQ_CST); // the compiler keeps the order; the other side does the rest
+        } else {
+            __atomic_store_n(&slot->inside, inside, __ATOMIC_SEQ_CST);
+        }
     } else {
         (void)__atomic_fetch_add(&slot->inside, 1, __ATOMIC_SEQ_CST);
     }

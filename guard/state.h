@@ -13,7 +13,8 @@
 #include "latency.h"
 #include "slots.h"
 
-#define PERHAPS__GUARD_STRIPES 64
+// Fewer than 64, the most that ThreadSanitizer follows one thread to hold.
+#define PERHAPS__GUARD_STRIPES 32
 #define PERHAPS__GUARD_ALIGNMENT 64
 #define PERHAPS__GUARD_SNAPSHOTS 9
 
@@ -23,17 +24,16 @@ struct perhaps__guard_generation {
     const perhaps_filter *asked;
     perhaps_filter *filter; // the same, or NULL when it is borrowed: nothing can be changed
     bool owned;
-    bool counts;    // adding a key twice makes two copies
-    bool removes;   // copies can be, and may be, taken out
-    uint32_t open;  // answers "perhaps" to everything
-    double target;  // p
-    double fill_at; // keys above which it is to be made anew
+    bool counts;             // adding a key twice makes two copies
+    bool removes;            // copies can be, and may be, taken out
+    uint32_t open;           // answers "perhaps" to everything
+    uint64_t overflow_count; // keys that the filter refused: readers look for them only when there are some
+    double target;           // p
+    double fill_at;          // keys above which it is to be made anew
     double residue_at;
-    uint64_t began; // perhaps__guard_now()
-    // Keys that the filter refused. Readers look only when there are some.
+    uint64_t began;       // perhaps__guard_now()
     pthread_mutex_t lock; // among those who change the set
     struct perhaps__guard_keyset overflow;
-    uint64_t overflow_count;
     uint64_t first; // keys in the filter when it came here
     uint64_t added;
     uint64_t removed;

@@ -29,7 +29,7 @@
  *
  * Threads: every call but perhaps_guard_free() may be made from any thread at any time. ask, ask_many and report take
  * no lock and never wait, not even while a filter is exchanged. add and remove wait for others that concern the same
- * key (or one that shares its lock: there are 64), and for the two short moments in which a rebuild begins and ends.
+ * key (or one that shares its lock: there are 32), and for the two short moments in which a rebuild begins and ends.
  * Callbacks of the store may come from several threads at once, on behalf of calls made by several threads. Conventions,
  * errors and structures that begin with their size are those of perhaps.h. This library uses nothing of perhaps but its
  * public header.
@@ -195,7 +195,7 @@ enum perhaps_guard_flag {
 /* What an alarm tells; see perhaps_guard_options.alarm. */
 typedef struct perhaps_guard_alarm {
     size_t size;         /* sizeof(perhaps_guard_alarm) */
-    uint64_t absent;     /* distinct absent keys looked at since the filter came into use (a sample of one in 8) */
+    uint64_t absent;     /* distinct absent keys looked at since the filter came into use (a sample of one in 16) */
     uint64_t refuted;    /* of these, those that passed */
     double fpr_observed; /* refuted / absent */
     double fpr_target;   /* p */
@@ -241,15 +241,15 @@ typedef struct perhaps_guard_options {
  * third of healthy runs). For each distinct absent key the log likelihood ratio of "the rate is twice the target" against
  * "it is the target" is added up, never falling below 0 (Wald 1945, restarted as in Page 1954): ln 2 for a key that passed
  * and the store refuted, ln((1 - 2p)/(1 - p)) for one that was turned away. The alarm is raised at h = ln(100 p N), N =
- * 10^7 / 8 (at least ln 100).
+ * 10^7 / 16 (at least ln 100).
  *
  *   False alarms: at most 1 % of guards whose filter keeps its target raise one within 10^7 absent queries. (A run that
  *   begins at a given key passes h with probability at most e^-h; it begins at one of the p N keys that passed.)
  *   Delay, when the rate has become 2p: on average about h / (2p ln 2 - (1 - 2p) ln((1 - p)/(1 - 2p))) distinct absent keys
- *   of the sample, eight times as many in all: 29,000 for p = 0.01, 6,100 for p = 0.05 (measured: see docs/guard.md). A
+ *   of the sample, sixteen times as many in all: 55,000 for p = 0.01, 11,000 for p = 0.05 (measured: see docs/guard.md). A
  *   rate below p/ln 2 = 1.44 p is not meant to raise it.
  *
- * One distinct key in 8, chosen by its hash, takes part. A key that repeats counts once, as long as fewer than 2^13 other
+ * One distinct key in 16, chosen by its hash, takes part. A key that repeats counts once, as long as fewer than 2^13 other
  * keys of the sample came between: one hot absent key raises nothing, however often it is asked for. Where only some
  * "perhaps" answers are reported, those turned away count that much less. While the guard is degraded, nothing counts. */
 
