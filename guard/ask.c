@@ -76,10 +76,11 @@ static int ask_timed(struct perhaps_guard *guard, const struct perhaps__guard_ge
     return answer;
 }
 
-// Of questions on a slot of their own, every second entry is one: `inside` is even before, and two more behind.
-static inline bool is_timed(uint64_t inside)
+// One in so many of a slot's questions.
+static inline bool is_timed(const struct perhaps__guard_slot *slot)
 {
-    return inside % (UINT64_C(2) * TIMED) == UINT64_C(2) * (TIMED - 1);
+    uint64_t asked = perhaps__guard_read(&slot->counts.surely_absent) + perhaps__guard_read(&slot->counts.perhaps);
+    return asked % TIMED == TIMED - 1;
 }
 
 // A thread without a slot of its own, or a question that is timed.
@@ -87,9 +88,8 @@ static __attribute__((noinline)) int ask_slowly(struct perhaps_guard *guard, con
 {
     struct perhaps__guard_visit visit = perhaps__guard_begin(guard);
     uint64_t hash = 0;
-    bool timed = visit.own && is_timed(perhaps__guard_read(&visit.slot->inside) - 1);
-    int answer = timed ? ask_timed(guard, visit.generation, key, length, &hash)
-                       : ask(guard, visit.generation, key, length, &hash);
+    int answer = is_timed(visit.slot) ? ask_timed(guard, visit.generation, key, length, &hash)
+                                      : ask(guard, visit.generation, key, length, &hash);
     count_answer(guard, visit.slot, visit.own, answer, hash);
     perhaps__guard_end(&visit);
     return answer;
@@ -103,7 +103,7 @@ int perhaps_guard_ask(perhaps_guard *guard, const void *key, size_t length)
         return PERHAPS_E_ARGUMENT;
     }
     struct perhaps__guard_slot *slot = &guard->slots[number < PERHAPS__GUARD_OWN_SLOTS ? number : 0];
-    if (__builtin_expect(number >= PERHAPS__GUARD_OWN_SLOTS || is_timed(perhaps__guard_read(&slot->inside)), 0)) {
+    if (__builtin_expect(number >= PERHAPS__GUARD_OWN_SLOTS || is_timed(slot), 0)) {
         return ask_slowly(guard, key, length);
     }
     uint64_t hash = 0;
