@@ -194,7 +194,7 @@ typedef struct perhaps_options {
     uint32_t reserved;                  /* 0 */
 } perhaps_options;
 
-#define PERHAPS_SEARCH_DEFAULT 1024
+#define PERHAPS_SEARCH_DEFAULT 2048
 #define PERHAPS_SEARCH_MAX 4096
 
 /* A size for a filter, and what it delivers; filled by perhaps_size_for(). */
