@@ -60,7 +60,7 @@ INLINE bool expand(const struct perhaps__cuckoo *table, struct perhaps__cuckoo_s
     }
     for (uint32_t slot = 0; slot < table->slots && search->count < search->limit; slot++) {
         if (reach(search, others[slot], from, slot) &&
-            perhaps__cuckoo_has(table, perhaps__cuckoo_at(table, others[slot]), 0)) {
+            perhaps__cuckoo_has(table, perhaps__cuckoo_at(table, others[slot]), 0) != 0) {
             return true;
         }
     }

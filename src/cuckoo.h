@@ -117,7 +117,7 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_home perhaps__cuckoo_home(const str
 PERHAPS_CUCKOO_INLINE uint32_t perhaps__cuckoo_group(uint32_t slots, uint32_t bits)
 {
     uint32_t most = bits <= 8 ? 8 : bits <= 16 ? 4 : bits != 31 ? 2 : 1;
-    return slots < most ? slots : most;
+    return slots - 1 < most ? slots : most; // never 0
 }
 
 // 1 in each of `slots` lanes of `bits` bits; together they are at most 64.
@@ -226,8 +226,8 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_found perhaps__cuckoo_find(const st
     return found;
 }
 
-// Whether a bucket holds a value, 1 or 0; less work than finding where. Two of them are united by |, without a branch.
-PERHAPS_CUCKOO_INLINE unsigned perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t at, uint64_t value)
+// Whether a bucket holds a value: not 0. Less work than finding where.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t at, uint64_t value)
 {
     uint64_t any = 0;
     uint64_t pattern = value * table->ones;
@@ -236,7 +236,7 @@ PERHAPS_CUCKOO_INLINE unsigned perhaps__cuckoo_has(const struct perhaps__cuckoo 
         uint64_t bit = at + i * width;
         any |= perhaps__cuckoo_zeros(table, perhaps__cuckoo_load(table, bit) ^ pattern);
     }
-    return any != 0;
+    return any;
 }
 
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_lane_mask(const struct perhaps__cuckoo *table)
@@ -300,8 +300,8 @@ int perhaps__cuckoo_make_room(const struct perhaps__cuckoo *table, const struct 
 PERHAPS_CUCKOO_INLINE int perhaps__cuckoo_add(const struct perhaps__cuckoo *table,
                                               const struct perhaps__cuckoo_spots *spots, struct perhaps__tally *tally)
 {
-    bool present = perhaps__cuckoo_has(table, spots->first, spots->fingerprint) |
-                   perhaps__cuckoo_has(table, spots->second, spots->fingerprint);
+    bool present = (perhaps__cuckoo_has(table, spots->first, spots->fingerprint) |
+                    perhaps__cuckoo_has(table, spots->second, spots->fingerprint)) != 0;
     if (table->unique && present) {
         return 0;
     }

@@ -83,8 +83,8 @@ INLINE bool is_present(const struct shared *shared, const struct key *key)
     const struct perhaps__cuckoo *table = &shared->table;
     for (unsigned i = 0; i < TRIES; i++) {
         struct versions before = versions_of(shared, key);
-        if (perhaps__cuckoo_has(table, key->spots.first, key->spots.fingerprint) |
-            perhaps__cuckoo_has(table, key->spots.second, key->spots.fingerprint)) {
+        if ((perhaps__cuckoo_has(table, key->spots.first, key->spots.fingerprint) |
+             perhaps__cuckoo_has(table, key->spots.second, key->spots.fingerprint)) != 0) {
             return true;
         }
         if (PERHAPS_LIKELY(is_settled(shared, key, before))) {
@@ -197,7 +197,7 @@ static bool is_valid(const struct perhaps__cuckoo *table, const struct perhaps__
             return false;
         }
     }
-    return perhaps__cuckoo_has(table, perhaps__cuckoo_at(table, path->bucket[path->count - 1]), 0);
+    return perhaps__cuckoo_has(table, perhaps__cuckoo_at(table, path->bucket[path->count - 1]), 0) != 0;
 }
 
 // Whether a path has few enough buckets; their stripes join those that are there.
