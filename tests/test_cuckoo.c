@@ -226,7 +226,7 @@ static void check_find(const struct table *table, uint64_t bucket, uint64_t valu
     }
     struct perhaps__cuckoo_found found = perhaps__cuckoo_find(&table->cuckoo, slot_bit(table, bucket, 0), value);
     assert_true(found.count == count &&
-                perhaps__cuckoo_has(&table->cuckoo, slot_bit(table, bucket, 0), value) == (count > 0));
+                (perhaps__cuckoo_has(&table->cuckoo, slot_bit(table, bucket, 0), value) != 0) == (count > 0));
     assert_true(count == 0 || found.bit == first);
 }
 

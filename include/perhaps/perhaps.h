@@ -242,7 +242,7 @@ typedef struct perhaps_options {
     uint64_t max_bytes;                 /* growing: most memory for all layers; 0: what the machine has */
 } perhaps_options;
 
-#define PERHAPS_SEARCH_DEFAULT 1024
+#define PERHAPS_SEARCH_DEFAULT 2048
 #define PERHAPS_SEARCH_MAX 4096
 
 /* A size for a filter, and what it delivers; filled by perhaps_size_for(). */
