@@ -197,6 +197,26 @@ static inline void add_rows(perhaps_guard *guard, struct rows *rows, uint64_t fi
     }
 }
 
+static inline uint64_t draw(uint64_t *random, uint64_t below)
+{
+    *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (*random >> 33) % below;
+}
+
+static inline uint64_t distinct(struct rows *rows)
+{
+    uint64_t count = 0;
+    (void)rows_count(rows, &count, NULL);
+    return count;
+}
+
+static inline void fill_rows(struct rows *rows, uint64_t count)
+{
+    for (uint64_t key = 0; key < count; key++) {
+        rows->rows[key] = 1;
+    }
+}
+
 static inline int asks(perhaps_guard *guard, uint64_t key)
 {
     return perhaps_guard_ask(guard, &key, sizeof key);
