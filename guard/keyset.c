@@ -29,7 +29,7 @@ bool perhaps__guard_keyset_init(struct perhaps__guard_keyset *set, const perhaps
         mask = 2 * mask + 1;
     }
     *set = (struct perhaps__guard_keyset){.allocator = allocator, .mask = mask};
-    if (mask >= SIZE_MAX / sizeof *set->table) {
+    if (mask >= SIZE_MAX / sizeof(void *)) {
         return false;
     }
     set->table = make_table(allocator, mask);

@@ -183,9 +183,7 @@ static void count_from_here(struct perhaps__guard_generation *next)
 static void exchange(struct perhaps_guard *guard, struct perhaps__guard_generation *next)
 {
     count_from_here(next);
-    (void)pthread_mutex_lock(&guard->exchange);
     struct perhaps__guard_generation *old = __atomic_exchange_n(&guard->current, next, __ATOMIC_SEQ_CST);
-    (void)pthread_mutex_unlock(&guard->exchange);
     perhaps__guard_wait_for_readers(guard->slots);
     perhaps__guard_test_begin(&guard->test, next->target, perhaps__guard_sum(guard->slots).absent_sample);
     __atomic_store_n(&guard->not_ready, 0, __ATOMIC_RELAXED);
@@ -193,9 +191,11 @@ static void exchange(struct perhaps_guard *guard, struct perhaps__guard_generati
     perhaps__guard_generation_free(guard, old);
 }
 
-// Under all stripes, as nobody may write to the old filter alone before the new one is in its place.
+// Under all stripes, as nobody may write to the old filter alone before the new one is in its place. The other lock first:
+// a save may hold it for long, and writers need not wait for that.
 static int end(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild, int code, perhaps_error *error)
 {
+    (void)pthread_mutex_lock(&guard->exchange);
     lock_all(guard);
     if (code == 0 && rebuild->out_of_memory) {
         struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = "rebuild"};
@@ -213,6 +213,7 @@ static int end(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebui
         exchange(guard, rebuild->next);
     }
     unlock_all(guard);
+    (void)pthread_mutex_unlock(&guard->exchange);
     return code;
 }
 

@@ -203,28 +203,46 @@ static int count_by_bytes(const struct perhaps__guard_sqlite_source *source, uin
     return statement == NULL ? code : read_numbers(source, statement, numbers, error);
 }
 
-int perhaps_store_sqlite_count(perhaps_store_sqlite *sqlite, uint64_t *count, perhaps_error *error)
+static int count_distinct(const struct perhaps__guard_sqlite_source *source, uint64_t *count, perhaps_error *error)
 {
-    if (sqlite == NULL || count == NULL) {
-        return fail_argument(error, sqlite == NULL ? "sqlite" : "count");
-    }
     uint64_t numbers[2] = {0, 0};
-    (void)pthread_mutex_lock(&sqlite->lock);
-    int code = count_by_type(&sqlite->source, numbers, error);
+    int code = count_by_type(source, numbers, error);
     // Only where there are both can a text and a blob be one key.
     if (code == 0 && numbers[0] > 0 && numbers[1] > 0) {
-        code = count_by_bytes(&sqlite->source, numbers, error);
+        code = count_by_bytes(source, numbers, error);
     }
-    (void)pthread_mutex_unlock(&sqlite->lock);
     if (code == 0) {
         *count = numbers[0] + numbers[1];
     }
     return code;
 }
 
+int perhaps_store_sqlite_count(perhaps_store_sqlite *sqlite, uint64_t *count, perhaps_error *error)
+{
+    if (sqlite == NULL || count == NULL) {
+        return fail_argument(error, sqlite == NULL ? "sqlite" : "count");
+    }
+    (void)pthread_mutex_lock(&sqlite->lock);
+    int code = count_distinct(&sqlite->source, count, error);
+    (void)pthread_mutex_unlock(&sqlite->lock);
+    return code;
+}
+
+// For a guard: on a connection of its own as well, as it may take long, and questions would wait.
 static int count_keys(void *context, uint64_t *count, perhaps_error *error)
 {
-    return perhaps_store_sqlite_count(context, count, error);
+    const perhaps_store_sqlite *sqlite = context;
+    if (count == NULL) {
+        return fail_argument(error, "count");
+    }
+    struct perhaps__guard_sqlite_source source = sqlite->source;
+    source.db = NULL;
+    int code = perhaps__guard_sqlite_open(&source, error);
+    if (code == 0) {
+        code = count_distinct(&source, count, error);
+        (void)sqlite3_close(source.db);
+    }
+    return code;
 }
 
 /* ---------------------------------------------------------------- opening and closing */
