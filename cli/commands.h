@@ -62,6 +62,10 @@ enum { ANY_NUMBER = 0x7fffffff };
     X(VERIFY, verify, "[OPTION...] FILTER...", 1, ANY_NUMBER, "check that filters are undamaged",                      \
       "Reads every byte and compares all checksums.\n"                                                                 \
       "  perhaps verify *.filter")                                                                                     \
+    X(PLAN, plan, "[OPTION...] FILTER", 1, 1, "say when to rebuild a filter, and to what size",                        \
+      "From what it holds, and from what you say about the store. \"not needed\" is only as true as the filter knows " \
+      "of the store.\n"                                                                                                \
+      "  perhaps plan --distinct 1200k --per-day 5000 seen.filter")                                                    \
     X(CALIBRATE, calibrate, "[OPTION...] FILTER --present FILE --absent FILE", 1, 1,                                   \
       "measure the false-positive rate on your own keys",                                                              \
       "Asks the filter for keys that are in it and keys that are not, and shows the measured rate with its 95 % "      \

@@ -75,6 +75,10 @@ enum value_shape {
     X(AUDIT, IN(GUARD), 0, "audit", NULL, VALUE_NONE, "ask the store about every key, and hold the filter to it",      \
       "Saves nothing. A key that the store has and the filter calls surely absent is an error: the filter was not "    \
       "built from all of the store.")                                                                                  \
+    X(DISTINCT, IN(PLAN), 0, "distinct", "N", VALUE_TEXT, "how many distinct keys the store has now",                  \
+      "Otherwise what the filter's fill tells.")                                                                       \
+    X(PER_DAY, IN(PLAN), 0, "per-day", "N", VALUE_TEXT, "how many more there are every day", "")                       \
+    X(DAYS, IN(PLAN), 0, "days", "D", VALUE_TEXT, "how long the next filter shall be good for (90)", "")               \
     X(PRESENT, IN(CALIBRATE), 0, "present", "FILE", VALUE_FILE, "keys that were added to the filter",                  \
       "Not one of them may be answered \"absent\".")                                                                   \
     X(ABSENT, IN(CALIBRATE), 0, "absent", "FILE", VALUE_FILE, "keys that were not added",                              \
@@ -98,7 +102,8 @@ enum value_shape {
     X(LINE_BUFFERED, IN(CHECK) | IN(COUNT) | IN(GUARD), 0, "line-buffered", NULL, VALUE_NONE,                          \
       "write each answer at once",                                                                                     \
       "Without it, answers are written at the latest before the tool waits for more input.")                           \
-    X(JSON, IN(ADD) | IN(CHECK) | IN(REMOVE) | IN(COUNT) | IN(INFO) | IN(SIZE) | IN(VERIFY) | IN(CALIBRATE), 0,        \
+    X(JSON,                                                                                                            \
+      IN(ADD) | IN(CHECK) | IN(REMOVE) | IN(COUNT) | IN(INFO) | IN(SIZE) | IN(VERIFY) | IN(CALIBRATE) | IN(PLAN), 0,   \
       "json", NULL, VALUE_NONE, "print JSON, one object a line",                                                       \
       "Keys and names are {\"text\": ...}, or {\"bytes\": ...} in base64 when they are not UTF-8.")                    \
     X(NO_WAIT, IN_WRITERS | IN(GUARD), 0, "no-wait", NULL, VALUE_NONE, "fail when a lock is held, do not wait",        \
