@@ -107,11 +107,11 @@ int perhaps_guard_ask(perhaps_guard *guard, const void *key, size_t length)
         return ask_slowly(guard, key, length);
     }
     uint64_t hash = 0;
-    perhaps__guard_enter(slot, true);
+    uint64_t inside = perhaps__guard_enter(slot, true);
     const struct perhaps__guard_generation *generation = __atomic_load_n(&guard->current, __ATOMIC_SEQ_CST);
     int answer = ask(guard, generation, key, length, &hash);
     count_answer(guard, slot, true, answer, hash);
-    perhaps__guard_leave(slot, true);
+    perhaps__guard_leave(slot, inside, true);
     return answer;
 }
 

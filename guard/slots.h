@@ -69,25 +69,26 @@ static inline void perhaps__guard_count(uint64_t *counter, uint64_t more, bool o
     }
 }
 
-static inline void perhaps__guard_enter(struct perhaps__guard_slot *slot, bool own)
+// Returns what perhaps__guard_leave() wants.
+static inline uint64_t perhaps__guard_enter(struct perhaps__guard_slot *slot, bool own)
 {
-    if (__builtin_expect(own, 1)) {
-        uint64_t inside = __atomic_load_n(&slot->inside, __ATOMIC_RELAXED) + 1;
-        if (__builtin_expect(perhaps__guard_unfenced != 0, 1)) {
-            __atomic_store_n(&slot->inside, inside, __ATOMIC_RELAXED);
-            __atomic_signal_fence(__ATOMIC_SEQ_CST); // the compiler keeps the order; the other side does the rest
-        } else {
-            __atomic_store_n(&slot->inside, inside, __ATOMIC_SEQ_CST);
-        }
-    } else {
-        (void)__atomic_fetch_add(&slot->inside, 1, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(!own, 0)) {
+        return __atomic_fetch_add(&slot->inside, 1, __ATOMIC_SEQ_CST);
     }
+    uint64_t inside = __atomic_load_n(&slot->inside, __ATOMIC_RELAXED) + 1;
+    if (__builtin_expect(perhaps__guard_unfenced != 0, 1)) {
+        __atomic_store_n(&slot->inside, inside, __ATOMIC_RELAXED);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST); // the compiler keeps the order; the other side does the rest
+    } else {
+        __atomic_store_n(&slot->inside, inside, __ATOMIC_SEQ_CST);
+    }
+    return inside;
 }
 
-static inline void perhaps__guard_leave(struct perhaps__guard_slot *slot, bool own)
+static inline void perhaps__guard_leave(struct perhaps__guard_slot *slot, uint64_t inside, bool own)
 {
     if (__builtin_expect(own, 1)) {
-        __atomic_store_n(&slot->inside, __atomic_load_n(&slot->inside, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&slot->inside, inside + 1, __ATOMIC_RELEASE);
     } else {
         (void)__atomic_fetch_sub(&slot->inside, 1, __ATOMIC_RELEASE);
     }
