@@ -27,6 +27,7 @@ _Thread_local uint32_t perhaps__guard_thread __attribute__((tls_model("initial-e
 // One bit for each number that is taken, for all guards of the process.
 static uint64_t taken[PERHAPS__GUARD_OWN_SLOTS / 64];
 static uint32_t next_shared;
+static uint32_t highest; // number given so far: slots behind it count nothing
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_exit;
 static bool have_key;
@@ -72,6 +73,10 @@ uint32_t perhaps__guard_number_thread(void)
     if (number == 0) {
         uint32_t shared = __atomic_fetch_add(&next_shared, 1, __ATOMIC_RELAXED) % PERHAPS__GUARD_SHARED_SLOTS;
         number = PERHAPS__GUARD_OWN_SLOTS + shared + 1;
+    }
+    uint32_t before = __atomic_load_n(&highest, __ATOMIC_RELAXED);
+    while (before < number &&
+           !__atomic_compare_exchange_n(&highest, &before, number, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
     perhaps__guard_thread = number;
     return number;
@@ -137,12 +142,13 @@ void perhaps__guard_wait_for_readers(const struct perhaps__guard_slot *slots)
 struct perhaps__guard_counts perhaps__guard_sum(const struct perhaps__guard_slot *slots)
 {
     struct perhaps__guard_counts sum = {0};
+    uint32_t count = __atomic_load_n(&highest, __ATOMIC_RELAXED);
     // Results before questions: who reads meanwhile never sees more answers than there were questions.
-    for (uint32_t i = 0; i < PERHAPS__GUARD_SLOTS; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         sum.confirmed += __atomic_load_n(&slots[i].counts.confirmed, __ATOMIC_ACQUIRE);
         sum.refuted += __atomic_load_n(&slots[i].counts.refuted, __ATOMIC_ACQUIRE);
     }
-    for (uint32_t i = 0; i < PERHAPS__GUARD_SLOTS; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         sum.surely_absent += __atomic_load_n(&slots[i].counts.surely_absent, __ATOMIC_RELAXED);
         sum.perhaps += __atomic_load_n(&slots[i].counts.perhaps, __ATOMIC_RELAXED);
         sum.absent_sample += __atomic_load_n(&slots[i].counts.absent_sample, __ATOMIC_RELAXED);

@@ -77,8 +77,8 @@ typedef struct perhaps_store {
     int (*each_key)(void *context, int (*visit)(void *visitor, const void *key, size_t length), void *visitor,
                     perhaps_error *error);
     int (*count)(void *context, uint64_t *count, perhaps_error *error);
-    uint32_t flags; /* set of enum perhaps_store_flag */
-    uint32_t reserved;
+    uint32_t flags;    /* set of enum perhaps_store_flag */
+    uint32_t reserved; /* 0 */
 } perhaps_store;
 
 /* A column of a SQLite table or view as a store. `path` is that of an existing database file, taken as it is: not
@@ -382,7 +382,7 @@ typedef struct perhaps_guard_latency {
     uint64_t count; /* taken */
     double sum;     /* seconds */
     double p50;     /* seconds; 0 when nothing was taken */
-    double p99;
+    double p99;     /* the same for 99 of 100 */
 } perhaps_guard_latency;
 
 /* The account of a guard; filled by perhaps_guard_stats().
@@ -412,20 +412,20 @@ typedef struct perhaps_guard_statistics {
     uint32_t not_ready;       /* 1 until a guard made NOT_READY has rebuilt */
 
     /* What follows looks back over the window only. */
-    double window_seconds;   /* how far, in truth: from the window asked for to an eighth more, less at first */
-    uint64_t window_queries; /* as the totals above */
-    uint64_t window_surely_absent;
-    uint64_t window_perhaps;
-    uint64_t window_confirmed;
-    uint64_t window_refuted;
-    double window_fpr_observed; /* NaN, 0 and 1 as above */
-    double window_fpr_observed_low;
-    double window_fpr_observed_high;
+    double window_seconds;           /* how far, in truth: from the window asked for to an eighth more, less at first */
+    uint64_t window_queries;         /* as the totals above */
+    uint64_t window_surely_absent;   /* store look-ups saved */
+    uint64_t window_perhaps;         /* passed on */
+    uint64_t window_confirmed;       /* true positives */
+    uint64_t window_refuted;         /* false positives */
+    double window_fpr_observed;      /* NaN, 0 and 1 as above */
+    double window_fpr_observed_low;  /* its interval ... */
+    double window_fpr_observed_high; /* ... at the same confidence */
 
     /* The filter that is in use. */
-    uint32_t kind; /* enum perhaps_kind */
-    uint32_t layers;
-    uint64_t capacity;
+    uint32_t kind;            /* enum perhaps_kind */
+    uint32_t layers;          /* as in perhaps_statistics */
+    uint64_t capacity;        /* that it was made for */
     double fill;              /* as in perhaps_statistics */
     double distinct_estimate; /* as in perhaps_statistics */
     uint64_t bytes;           /* memory for its bits */
@@ -435,12 +435,12 @@ typedef struct perhaps_guard_statistics {
                                  upper bound */
 
     /* Since the guard was made. */
-    uint64_t adds;            /* perhaps_guard_add() that returned 0 or 1 */
-    uint64_t removals;        /* perhaps_guard_remove() that returned 0 or 1 */
-    uint64_t refused;         /* keys that a filter refused, and the overflow set took or had no room for */
-    uint64_t rebuilds;        /* that put a new filter in place */
-    uint64_t rebuilds_failed; /* the old filter stayed; cancelled ones not counted */
-    uint64_t rebuilds_cancelled;
+    uint64_t adds;                     /* perhaps_guard_add() that returned 0 or 1 */
+    uint64_t removals;                 /* perhaps_guard_remove() that returned 0 or 1 */
+    uint64_t refused;                  /* keys that a filter refused, and the overflow set took or had no room for */
+    uint64_t rebuilds;                 /* that put a new filter in place */
+    uint64_t rebuilds_failed;          /* the old filter stayed; cancelled ones not counted */
+    uint64_t rebuilds_cancelled;       /* by the owner */
     uint64_t alarms;                   /* raised */
     uint32_t rebuilding;               /* 1: now */
     uint32_t alarmed;                  /* 1: for the filter in use */
