@@ -436,7 +436,7 @@ static void assert_unsound(struct perhaps__layer layer)
 
 #define ASSERT_UNSOUND(member, wrong)                                                                                  \
     do {                                                                                                               \
-        struct perhaps__layer layer = *filter->layers[0];                                                                 \
+        struct perhaps__layer layer = *filter->layers[0];                                                              \
         layer.member = (wrong);                                                                                        \
         assert_unsound(layer);                                                                                         \
     } while (0)

@@ -230,6 +230,7 @@ static void test_sizes_in_the_header(void **state)
         DAMAGED(FORMAT_SECTION_SIZE, 8, 119, "section size"),
         DAMAGED(FORMAT_SECTION_SIZE, 8, 160, "section"),
         DAMAGED(FORMAT_SECTION_SIZE, 8, 184, "section size"),
+        DAMAGED(FORMAT_SECTION_SIZE, 8, (1U << 20) + 8, "section size"),
         DAMAGED(FORMAT_SECTION_SIZE, 8, UINT64_MAX - 7, "section size"),
         DAMAGED(FORMAT_CHUNK_SHIFT, 4, 19, "chunk size"),
         DAMAGED(FORMAT_CHUNK_SHIFT, 4, 0, "chunk size"),
@@ -262,7 +263,8 @@ static void test_fields_of_the_fixed_part(void **state)
         DAMAGED(FORMAT_KIND, 4, unknown_kind(), "kind"),
         DAMAGED(FORMAT_KIND, 4, UINT32_MAX, "kind"),
         DAMAGED(FORMAT_HASH_SOURCE, 4, 0, "hash source"),
-        DAMAGED(FORMAT_HASH_SOURCE, 4, 3, "hash source"),
+        DAMAGED(FORMAT_HASH_SOURCE, 4, 3, "key check value"), // which it must have
+        DAMAGED(FORMAT_HASH_SOURCE, 4, 4, "hash source"),
         DAMAGED(FORMAT_HASH_SOURCE, 4, UINT32_MAX, "hash source"),
         DAMAGED(FORMAT_CAPACITY, 8, 0, "capacity"),
         DAMAGED(FORMAT_FPR, 8, 0, "false-positive rate"),
@@ -277,8 +279,10 @@ static void test_fields_of_the_fixed_part(void **state)
         DAMAGED(FORMAT_LAYERS, 4, 2, "growth"),
         DAMAGED(FORMAT_LAYERS, 4, 33, "number of layers"),
         DAMAGED(FORMAT_LAYERS, 4, UINT32_MAX, "number of layers"),
-        DAMAGED(FORMAT_RESERVED, 4, 1, "reserved"),
-        DAMAGED(FORMAT_RESERVED + 4, 8, 1, "reserved"),
+        DAMAGED(FORMAT_KEY_CHECK, 4, 1, "key check value"), // with XXH3
+        DAMAGED(FORMAT_KEY_CHECK, 4, UINT32_MAX, "key check value"),
+        DAMAGED(FORMAT_RESERVED, 8, 1, "reserved"),
+        DAMAGED(FORMAT_RESERVED + 8, 8, 1, "reserved"),
         DAMAGED(FORMAT_FIRST_SECTION - 8, 8, UINT64_C(1) << 63, "reserved"),
         DAMAGED(FORMAT_GROWTH, 4, 2, "growth"),
         DAMAGED(FORMAT_MAX_CAPACITY, 8, 1, "growth"),
@@ -459,6 +463,20 @@ static void test_header_of_another_size(void **state)
     free(bytes.data);
 }
 
+// Nearly all of it header, as a sparse file can be at no cost: refused before memory is asked for.
+static void test_header_without_measure(void **state)
+{
+    const size_t size = (size_t)3 << 20;
+    struct support_bytes small = example();
+    struct support_bytes bytes = {.data = support_allocate(size), .size = size};
+    memcpy(bytes.data, small.data, FORMAT_LAYER_END);
+    format_put(bytes.data, FORMAT_HEADER_SIZE, 8, size - 64);
+    assert_true(format_mend_header(bytes.data, bytes.size));
+    assert_refused(bytes.data, bytes.size, PERHAPS_E_DAMAGED, "header's size");
+    free(bytes.data);
+    free(small.data);
+}
+
 static void test_empty_filter_with_adds(void **state)
 {
     perhaps_filter *filter = support_filter(10, 0.01, 3);
@@ -523,7 +541,7 @@ static void test_arguments_and_options(void **state)
     perhaps_allocator half = {0};
     const perhaps_load_options wrong[] = {
         {.size = 0},
-        {.size = sizeof wrong[0], .flags = 8},
+        {.size = sizeof wrong[0], .flags = 16},
         {.size = sizeof wrong[0], .flags = UINT32_MAX},
         {.size = sizeof wrong[0], .reserved = 1},
         {.size = sizeof wrong[0], .allocator = &half},
@@ -555,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_largest_metadata),
         cmocka_unit_test(test_padding_of_the_header),
         cmocka_unit_test(test_header_of_another_size),
+        cmocka_unit_test(test_header_without_measure),
         cmocka_unit_test(test_empty_filter_with_adds),
         cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_merged_flag),
