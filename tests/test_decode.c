@@ -463,20 +463,6 @@ static void test_header_of_another_size(void **state)
     free(bytes.data);
 }
 
-// Nearly all of it header, as a sparse file can be at no cost: refused before memory is asked for.
-static void test_header_without_measure(void **state)
-{
-    const size_t size = (size_t)3 << 20;
-    struct support_bytes small = example();
-    struct support_bytes bytes = {.data = support_allocate(size), .size = size};
-    memcpy(bytes.data, small.data, FORMAT_LAYER_END);
-    format_put(bytes.data, FORMAT_HEADER_SIZE, 8, size - 64);
-    assert_true(format_mend_header(bytes.data, bytes.size));
-    assert_refused(bytes.data, bytes.size, PERHAPS_E_DAMAGED, "header's size");
-    free(bytes.data);
-    free(small.data);
-}
-
 static void test_empty_filter_with_adds(void **state)
 {
     perhaps_filter *filter = support_filter(10, 0.01, 3);
@@ -573,7 +559,6 @@ int main(void)
         cmocka_unit_test(test_largest_metadata),
         cmocka_unit_test(test_padding_of_the_header),
         cmocka_unit_test(test_header_of_another_size),
-        cmocka_unit_test(test_header_without_measure),
         cmocka_unit_test(test_empty_filter_with_adds),
         cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_merged_flag),

@@ -17,6 +17,12 @@ static perhaps_filter *keyed(uint32_t kind, const uint8_t *secret, const perhaps
     return filter;
 }
 
+static void make_secret(uint32_t number, uint8_t secret[PERHAPS_KEY_BYTES])
+{
+    memcpy(secret, support_secret, PERHAPS_KEY_BYTES);
+    format_put(secret, 4, 4, number);
+}
+
 // A filter that says it is keyed, under checksums that are right: what a build without libsodium meets.
 static struct support_bytes claimed(void)
 {
@@ -236,18 +242,35 @@ static bool holds(struct support_bytes bytes, const uint8_t *part, size_t size)
     return false;
 }
 
-// The value is that of the documentation, and the key itself is nowhere.
+// Of any key, whether its hash is odd or even.
+static void test_check_values(void **state)
+{
+    SUPPORT_NEEDS_KEYED();
+    uint8_t secret[PERHAPS_KEY_BYTES];
+    uint64_t even = 0;
+    for (uint32_t i = 0; i < 20; i++) {
+        make_secret(i, secret);
+        perhaps_filter *filter = keyed(PERHAPS_KIND_BLOOM, secret, NULL);
+        struct support_bytes bytes = support_encode(filter);
+        uint64_t hash = 0;
+        assert_int_equal(perhaps_hash(filter, "perhaps: key check value", 24, &hash), PERHAPS_OK);
+        assert_true(format_get(bytes.data, FORMAT_KEY_CHECK, 4) == ((hash & UINT32_MAX) | 1));
+        even += (hash & 1) == 0;
+        perhaps_free(support_decode_secret(bytes, secret, 0));
+        perhaps_free(filter);
+        free(bytes.data);
+    }
+    assert_true(even > 0 && even < 20);
+}
+
+// The key itself is nowhere.
 static void test_what_the_file_says_of_the_key(void **state)
 {
     SUPPORT_NEEDS_KEYED();
-    static const char label[] = "perhaps: key check value";
     perhaps_filter *filter = keyed(PERHAPS_KIND_BLOOM, support_secret, NULL);
     perhaps_filter *other = keyed(PERHAPS_KIND_BLOOM, support_other_secret, NULL);
     struct support_bytes bytes = support_encode(filter);
-    uint64_t hash = 0;
-    assert_int_equal(perhaps_hash(filter, label, 24, &hash), PERHAPS_OK);
     assert_int_equal(format_get(bytes.data, FORMAT_HASH_SOURCE, 4), 3);
-    assert_true(format_get(bytes.data, FORMAT_KEY_CHECK, 4) == ((hash & UINT32_MAX) | 1));
     assert_int_equal(support_stats(filter).key_check, format_get(bytes.data, FORMAT_KEY_CHECK, 4));
     assert_true(support_stats(other).key_check != support_stats(filter).key_check);
     assert_false(holds(bytes, support_secret, 8));
@@ -341,12 +364,6 @@ static int compare_checks(const void *a, const void *b)
     const struct numbered *left = a;
     const struct numbered *right = b;
     return (left->check > right->check) - (left->check < right->check);
-}
-
-static void make_secret(uint32_t number, uint8_t secret[PERHAPS_KEY_BYTES])
-{
-    memcpy(secret, support_secret, PERHAPS_KEY_BYTES);
-    format_put(secret, 4, 4, number);
 }
 
 // Two keys of one check value, which 2^18 keys have some of (2^36 / 2 / 2^31): a merge compares the keys themselves.
@@ -502,6 +519,7 @@ int main(void)
         cmocka_unit_test(test_a_key_for_a_filter_without),
         cmocka_unit_test_setup_teardown(test_files, support_make_directory, support_remove_directory),
         cmocka_unit_test_setup_teardown(test_reopen, support_make_directory, support_remove_directory),
+        cmocka_unit_test(test_check_values),
         cmocka_unit_test(test_what_the_file_says_of_the_key),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_the_probe_fingerprint_is_keyed),
