@@ -167,7 +167,7 @@ static int open_file(struct file_source *file, const struct stat *status, const 
     bool copied = (loading->flags & PERHAPS_OPEN_COPY) != 0 || status->st_size == 0; // nothing maps no bytes
     perhaps_filter *opened = NULL;
     int result = (copied ? open_copy : open_mapped)(file, (uint64_t)status->st_size, loading, &opened, error);
-    if (result < 0) {
+    if (opened == NULL) {
         return result;
     }
     if (!remember_origin(opened, file->path, status)) {

@@ -27,6 +27,7 @@ struct perhaps_filter {
     uint8_t *metadata;
     size_t metadata_size;
     perhaps_allocator allocator;
+    bool keyless; // loaded without its key: it tells what is in its header, and nothing of keys
     // The mapped file that holds the payload of a read-only filter, or NULL; unmap gives it back.
     void *mapping;
     size_t mapping_size;
@@ -34,11 +35,9 @@ struct perhaps_filter {
     // The file that it was opened from, or NULL. What it is there is file.c's.
     struct perhaps__origin *origin;
     size_t origin_size;
-    // The secret of hash source SIPHASH, overwritten by perhaps_free(). A keyless filter was loaded without it: it tells
-    // what is in its header, and nothing of keys.
+    // The secret of hash source SIPHASH, overwritten by perhaps_free().
     uint8_t key[PERHAPS_KEY_BYTES];
     uint32_t key_check; // what the file says of it; 0 for other sources
-    bool keyless;
 };
 
 // Everything about a filter but its layers.
