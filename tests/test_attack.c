@@ -230,7 +230,7 @@ static void test_targeted_deletion(void **state)
     }
 }
 
-// ---- what a secret key is no help against: answers that the attacker sees can be used again (Naor and Yogev 2015)
+// ---- what a secret key is no help against: false positives that the attacker was shown can be used again
 
 static void test_answers_can_be_learnt(void **state)
 {
