@@ -67,8 +67,7 @@ class Layer:
         at = self.place(key_hash)
         appended = self.cell_bits - self.layout
         fingerprints = (1 << self.cell_bits) - (1 << appended)
-        mixed = (at ^ at >> 32) * 0xD6E8FEB86659FD93 & MASK
-        fingerprint = (1 << appended) + (mixed * fingerprints >> 64)
+        fingerprint = (1 << appended) + (at * fingerprints >> 64)
         total = (fingerprint >> appended) * 0x9E3779B97F4A7C15 & MASK
         total = (total ^ total >> 32) >> 2 | 1
         first = at % self.range
