@@ -293,7 +293,7 @@ int perhaps_create(const perhaps_options *given, perhaps_filter **out, perhaps_e
     perhaps_allocator allocator;
     (void)perhaps__take_allocator(&allocator, options.allocator); // checked by take_options()
     perhaps_filter *filter = perhaps__filter_new(&allocator, &plan);
-    bool made = filter != NULL && (options.flags == 0 || perhaps__shared_begin(filter, options.flags, size.bits / 8));
+    bool made = filter != NULL && (options.flags == 0 || perhaps__shared_begin(filter, options.flags));
     if (!made || perhaps__filter_push(filter, &size) == NULL) {
         perhaps_free(filter);
         return fail_memory(error, size.bits / 8);

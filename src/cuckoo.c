@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What takes long in a cuckoo table: making room, and folding one table into another.
-#include "cuckoo.h"
+#include "cuckoo_search.h"
 
 #define INLINE PERHAPS_CUCKOO_INLINE
 
-// Buckets in the order in which the search came to them, and lists of them by a hash of their number. Few lists, because
-// they are set up for every search, and most searches end after some ten buckets.
-#define LISTS 256
 #define NONE UINT16_MAX
 
-struct search {
-    uint64_t bucket[PERHAPS_SEARCH_MAX];
-    uint16_t list[LISTS]; // its last bucket, or NONE
-    uint16_t next[PERHAPS_SEARCH_MAX];
-    uint16_t parent[PERHAPS_SEARCH_MAX];
-    uint8_t slot[PERHAPS_SEARCH_MAX]; // of the parent: whose fingerprint could move here
-    uint32_t count;
-    uint32_t roots;
-    uint32_t limit;
-};
-
-static uint16_t *list_of(struct search *search, uint64_t bucket)
+static uint16_t *list_of(struct perhaps__cuckoo_search *search, uint64_t bucket)
 {
     return &search->list[(bucket * UINT64_C(0x9e3779b97f4a7c15)) >> 56];
 }
 
-INLINE void push(struct search *search, uint16_t *list, uint64_t bucket, uint32_t parent, uint32_t slot)
+INLINE void push(struct perhaps__cuckoo_search *search, uint16_t *list, uint64_t bucket, uint32_t parent, uint32_t slot)
 {
     uint32_t node = search->count++;
     search->bucket[node] = bucket;
@@ -36,7 +22,7 @@ INLINE void push(struct search *search, uint16_t *list, uint64_t bucket, uint32_
 }
 
 // Adds a bucket to the search if it is new.
-INLINE bool reach(struct search *search, uint64_t bucket, uint32_t parent, uint32_t slot)
+INLINE bool reach(struct perhaps__cuckoo_search *search, uint64_t bucket, uint32_t parent, uint32_t slot)
 {
     uint16_t *list = list_of(search, bucket);
     for (uint32_t i = *list; i != NONE; i = search->next[i]) {
@@ -49,7 +35,7 @@ INLINE bool reach(struct search *search, uint64_t bucket, uint32_t parent, uint3
 }
 
 // Begins with the two buckets of a key, or the one that is both.
-INLINE void start(struct search *search, uint64_t first, uint64_t second, uint32_t limit)
+INLINE void start(struct perhaps__cuckoo_search *search, uint64_t first, uint64_t second, uint32_t limit)
 {
     memset(search->list, 0xff, sizeof search->list);
     search->count = 0;
@@ -63,7 +49,7 @@ INLINE void start(struct search *search, uint64_t first, uint64_t second, uint32
 
 // Looks at the buckets to which the fingerprints of bucket `from` could move. Whether one has a free slot; it is the last
 // one then.
-INLINE bool expand(const struct perhaps__cuckoo *table, struct search *search, uint32_t from)
+INLINE bool expand(const struct perhaps__cuckoo *table, struct perhaps__cuckoo_search *search, uint32_t from)
 {
     uint64_t others[8];
     uint64_t bucket = search->bucket[from];
@@ -74,7 +60,7 @@ INLINE bool expand(const struct perhaps__cuckoo *table, struct search *search, u
     }
     for (uint32_t slot = 0; slot < table->slots && search->count < search->limit; slot++) {
         if (reach(search, others[slot], from, slot) &&
-            perhaps__cuckoo_has(table, perhaps__cuckoo_at(table, others[slot]), 0)) {
+            perhaps__cuckoo_has(table, perhaps__cuckoo_at(table, others[slot]), 0) != 0) {
             return true;
         }
     }
@@ -82,7 +68,7 @@ INLINE bool expand(const struct perhaps__cuckoo *table, struct search *search, u
 }
 
 INLINE bool find_path(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *spots,
-                      struct search *search)
+                      struct perhaps__cuckoo_search *search)
 {
     uint64_t width = (uint64_t)table->slots * table->bits;
     start(search, spots->first / width, spots->second / width, table->search);
@@ -95,26 +81,26 @@ INLINE bool find_path(const struct perhaps__cuckoo *table, const struct perhaps_
 }
 
 // Most tables have whole buckets in one group; for them the compiler makes code without loops over groups.
-static bool find_path_in(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *spots,
-                         struct search *search)
+bool perhaps__cuckoo_find_path(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *spots,
+                               struct perhaps__cuckoo_search *search)
 {
-    if (table->groups != 1) {
+    if (table->groups != 1 || table->shared) {
         return find_path(table, spots, search);
     }
     struct perhaps__cuckoo whole = *table;
     whole.groups = 1;
+    whole.shared = false;
     return find_path(&whole, spots, search);
 }
 
-// Moves along the path from the last bucket found, whose slot is free; how many were moved.
-static uint32_t move_along(const struct perhaps__cuckoo *table, const struct search *search, uint64_t fingerprint)
+uint32_t perhaps__cuckoo_move_along(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_search *search,
+                                    uint64_t fingerprint)
 {
     uint32_t moved = 0;
     uint32_t node = search->count - 1;
     uint64_t hole = perhaps__cuckoo_find(table, perhaps__cuckoo_at(table, search->bucket[node]), 0).bit;
     for (; node >= search->roots; node = search->parent[node]) {
-        uint64_t from = perhaps__cuckoo_at(table, search->bucket[search->parent[node]]) +
-                        (uint64_t)search->slot[node] * table->bits;
+        uint64_t from = perhaps__cuckoo_from(table, search, node);
         perhaps__cuckoo_put(table, hole, perhaps__cuckoo_get(table, from));
         hole = from;
         moved++;
@@ -123,12 +109,16 @@ static uint32_t move_along(const struct perhaps__cuckoo *table, const struct sea
     return moved;
 }
 
+bool perhaps__cuckoo_is_early(const struct perhaps__cuckoo *table, uint64_t used)
+{
+    return perhaps__cuckoo_fits(used + 1, table->buckets, table->slots, table->bits - table->appended);
+}
+
 // Refused at a load at which a table of this shape still takes every key: then too many keys look alike.
 static int refuse_full(const struct perhaps__cuckoo *table, struct perhaps__tally *tally)
 {
     tally->refused_full++;
-    uint32_t base_bits = table->bits - table->appended;
-    tally->refused_early += perhaps__cuckoo_fits(tally->used + 1, table->buckets, table->slots, base_bits);
+    tally->refused_early += perhaps__cuckoo_is_early(table, tally->used);
     return PERHAPS_E_FULL;
 }
 
@@ -140,11 +130,11 @@ int perhaps__cuckoo_make_room(const struct perhaps__cuckoo *table, const struct 
         tally->refused_copies++;
         return PERHAPS_E_COPIES;
     }
-    struct search search;
-    if (!find_path_in(table, spots, &search)) {
+    struct perhaps__cuckoo_search search;
+    if (!perhaps__cuckoo_find_path(table, spots, &search)) {
         return refuse_full(table, tally);
     }
-    uint32_t moved = move_along(table, &search, spots->fingerprint);
+    uint32_t moved = perhaps__cuckoo_move_along(table, &search, spots->fingerprint);
     tally->paths[perhaps__min(moved, PERHAPS_PATHS - 1)]++;
     tally->deepest = moved > tally->deepest ? moved : tally->deepest;
     return PERHAPS_OK;

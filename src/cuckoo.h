@@ -36,6 +36,7 @@ struct perhaps__cuckoo {
     uint32_t group_slots;
     uint32_t search;
     bool unique;
+    bool shared; // threads change it: slots are read and changed word by word, atomically
 };
 
 // Where a key belongs.
@@ -69,13 +70,12 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_modulo(uint64_t value, uint64_t d
     return perhaps__min(rest, rest - divisor);
 }
 
-// The fingerprint of a placed hash, evenly spread over [least, least + fingerprints). It is independent of the bucket:
-// high bits of a product on which all bits of the hash act, and of which h mod b tells nothing. Its first bits are those
-// of the narrower fingerprints of the same hash, because those are the same product with a smaller range.
+// The fingerprint of a placed hash, evenly spread over [least, least + fingerprints): its high bits, of which h mod b tells
+// next to nothing as long as b is far below 2^(64 - f). Its first bits are those of the narrower fingerprints of the same
+// hash, because those are the same product with a smaller range.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_fingerprint(uint64_t placed, uint64_t least, uint64_t fingerprints)
 {
-    uint64_t mixed = (placed ^ (placed >> 32)) * UINT64_C(0xd6e8feb86659fd93);
-    return least + perhaps__multiply_high(mixed, fingerprints);
+    return least + perhaps__multiply_high(placed, fingerprints);
 }
 
 // H, in [0, 2^62), so that adding a number of buckets does not overflow. Odd, so that of an even number of buckets none is
@@ -116,7 +116,7 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_home perhaps__cuckoo_home(const str
 PERHAPS_CUCKOO_INLINE uint32_t perhaps__cuckoo_group(uint32_t slots, uint32_t bits)
 {
     uint32_t most = bits <= 8 ? 8 : bits <= 16 ? 4 : bits != 31 ? 2 : 1;
-    return slots < most ? slots : most;
+    return slots - 1 < most ? slots : most; // never 0
 }
 
 // 1 in each of `slots` lanes of `bits` bits; together they are at most 64.
@@ -129,11 +129,10 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_ones(uint32_t slots, uint32_t bit
     return ones;
 }
 
-// With `slots` a constant, and `whole` where a bucket is one group, most of this is too.
+// With `slots` and `bits` constants, and `whole` where a bucket is one group, most of this is too.
 PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo perhaps__cuckoo_table(const struct perhaps__view *view, uint32_t slots,
-                                                                   bool whole)
+                                                                   uint32_t bits, bool whole)
 {
-    uint32_t bits = view->shape.cell_bits;
     uint32_t group_slots = whole ? slots : perhaps__cuckoo_group(slots, bits);
     uint64_t ones = perhaps__cuckoo_ones(group_slots, bits);
     return (struct perhaps__cuckoo){
@@ -152,6 +151,7 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo perhaps__cuckoo_table(const struct 
         .group_slots = group_slots,
         .search = view->shape.search,
         .unique = view->shape.policy == PERHAPS_POLICY_UNIQUE,
+        .shared = false, // a constant: see cuckoo_shared.c for tables that are
     };
 }
 
@@ -163,9 +163,25 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_at(const struct perhaps__cuckoo *
     return bucket * (table->slots * table->bits);
 }
 
-// The 8 bytes that a bit lies in, and 57 bits or more from that bit on.
+// As perhaps__cuckoo_load(), by one or two atomic words.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load_shared(const struct perhaps__cuckoo *table, uint64_t bit)
+{
+    const uint64_t *words = (const uint64_t *)(const void *)table->bytes; // aligned to PERHAPS_LINE
+    uint64_t shift = bit & 63;
+    uint64_t low = perhaps__little64(__atomic_load_n(&words[bit >> 6], __ATOMIC_ACQUIRE));
+    if (shift <= 7) {
+        return low >> shift;
+    }
+    uint64_t high = perhaps__little64(__atomic_load_n(&words[(bit >> 6) + 1], __ATOMIC_ACQUIRE));
+    return low >> shift | high << (64 - shift);
+}
+
+// 57 bits or more from a bit on, in the 8 bytes that it lies in.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load(const struct perhaps__cuckoo *table, uint64_t bit)
 {
+    if (table->shared) {
+        return perhaps__cuckoo_load_shared(table, bit);
+    }
     uint64_t word;
     memcpy(&word, table->bytes + (bit >> 3), sizeof word);
     return perhaps__little64(word) >> (bit & 7);
@@ -208,8 +224,8 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_found perhaps__cuckoo_find(const st
     return found;
 }
 
-// Whether a bucket holds a value; less work than finding where.
-PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t at, uint64_t value)
+// Whether a bucket holds a value: not 0. Less work than finding where.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t at, uint64_t value)
 {
     uint64_t any = 0;
     uint64_t pattern = value * table->ones;
@@ -218,7 +234,7 @@ PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_has(const struct perhaps__cuckoo *tab
         uint64_t bit = at + i * width;
         any |= perhaps__cuckoo_zeros(table, perhaps__cuckoo_load(table, bit) ^ pattern);
     }
-    return any != 0;
+    return any;
 }
 
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_lane_mask(const struct perhaps__cuckoo *table)
@@ -231,9 +247,26 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_get(const struct perhaps__cuckoo 
     return perhaps__cuckoo_load(table, bit) & perhaps__cuckoo_lane_mask(table);
 }
 
+// Writes a slot beside threads that write others in the same words. Its bucket is locked, so that it is what it was.
+PERHAPS_CUCKOO_INLINE void perhaps__cuckoo_put_shared(const struct perhaps__cuckoo *table, uint64_t bit, uint64_t value)
+{
+    uint64_t *words = (uint64_t *)(void *)table->bytes;
+    uint64_t shift = bit & 63;
+    uint64_t difference = perhaps__cuckoo_get(table, bit) ^ value;
+    (void)__atomic_fetch_xor(&words[bit >> 6], perhaps__little64(difference << shift), __ATOMIC_ACQ_REL);
+    if (shift + table->bits > 64) {
+        difference >>= 64 - shift;
+        (void)__atomic_fetch_xor(&words[(bit >> 6) + 1], perhaps__little64(difference), __ATOMIC_ACQ_REL);
+    }
+}
+
 // Writes a slot: 8 bytes are read and written, its neighbours' bits as they were.
 PERHAPS_CUCKOO_INLINE void perhaps__cuckoo_put(const struct perhaps__cuckoo *table, uint64_t bit, uint64_t value)
 {
+    if (table->shared) {
+        perhaps__cuckoo_put_shared(table, bit, value);
+        return;
+    }
     uint64_t word;
     uint8_t *at = table->bytes + (bit >> 3);
     memcpy(&word, at, sizeof word);
@@ -265,8 +298,8 @@ int perhaps__cuckoo_make_room(const struct perhaps__cuckoo *table, const struct 
 PERHAPS_CUCKOO_INLINE int perhaps__cuckoo_add(const struct perhaps__cuckoo *table,
                                               const struct perhaps__cuckoo_spots *spots, struct perhaps__tally *tally)
 {
-    bool present = perhaps__cuckoo_has(table, spots->first, spots->fingerprint) |
-                   perhaps__cuckoo_has(table, spots->second, spots->fingerprint);
+    bool present = (perhaps__cuckoo_has(table, spots->first, spots->fingerprint) |
+                    perhaps__cuckoo_has(table, spots->second, spots->fingerprint)) != 0;
     if (table->unique && present) {
         return 0;
     }
@@ -336,5 +369,8 @@ struct perhaps__cuckoo_kernel {
 };
 
 const struct perhaps__cuckoo_kernel *perhaps__cuckoo_kernel(uint32_t slots, uint32_t fingerprint_bits);
+
+// Makes the functions of a view those for a table that threads share.
+void perhaps__cuckoo_share(struct perhaps__view *view);
 
 #endif

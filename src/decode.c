@@ -384,8 +384,7 @@ static bool share(const struct decoder *decoder)
     uint32_t flags = decoder->flags & (PERHAPS_OPEN_SHARED | PERHAPS_OPEN_CLAIM);
     bool claim = (flags & PERHAPS_OPEN_CLAIM) != 0;
     return flags == 0 || decoder->source->mapping != NULL ||
-           perhaps__shared_begin(decoder->filter, PERHAPS_SHARED | (claim ? PERHAPS_CLAIM : 0),
-                                 decoder->fixed.payload_size);
+           perhaps__shared_begin(decoder->filter, PERHAPS_SHARED | (claim ? PERHAPS_CLAIM : 0));
 }
 
 static int make_filter(struct decoder *decoder)

@@ -50,8 +50,13 @@ static void count_layer(perhaps_filter *filter, struct perhaps__layer *layer)
 static struct perhaps__layer *make_layer(perhaps_filter *filter, const struct perhaps__size *size)
 {
     struct perhaps__layer *layer = perhaps__allocate(&filter->allocator, sizeof *layer);
-    if (layer != NULL) {
-        perhaps__layer_init(layer, perhaps__kind(filter->kind)->operations, size);
+    if (layer == NULL) {
+        return NULL;
+    }
+    perhaps__layer_init(layer, perhaps__kind(filter->kind)->operations, size);
+    if (filter->shared != NULL && !perhaps__stripes_make(&filter->allocator, size->bits / 8, &layer->stripes)) {
+        perhaps__release(&filter->allocator, layer, sizeof *layer);
+        return NULL;
     }
     return layer;
 }
@@ -131,6 +136,7 @@ static void drop_layers(perhaps_filter *filter, uint32_t count)
         if (filter->mapping == NULL) {
             perhaps__release(&filter->allocator, layer->payload, layer->payload_size);
         }
+        perhaps__stripes_release(&filter->allocator, &layer->stripes);
         perhaps__release(&filter->allocator, layer, sizeof *layer);
         filter->layers_made--;
     }

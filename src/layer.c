@@ -29,7 +29,7 @@ void perhaps__layer_attach(struct perhaps__layer *layer, uint8_t *payload, const
         .seed_key = setting->seed_key,
         .positions = layer->shape.positions,
         .shape = layer->shape,
-        .stripes = setting->stripes,
+        .stripes = layer->stripes,
         .tally = &layer->tally,
         .claim = setting->claim,
     };
@@ -44,7 +44,9 @@ uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer, const s
 void perhaps__layer_clear(struct perhaps__layer *layer)
 {
     perhaps__clear_words(perhaps__layer_words(layer), layer->payload_size / 8);
-    layer->tally = (struct perhaps__tally){0};
+    uint64_t *unsettled = &layer->tally.unsettled; // the last member: readers count there, and they are not kept out
+    memset(&layer->tally, 0, offsetof(struct perhaps__tally, unsettled));
+    __atomic_store_n(unsettled, 0, __ATOMIC_RELAXED);
 }
 
 int perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__layer *from,

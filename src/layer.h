@@ -20,6 +20,9 @@ struct perhaps__layer {
     uint8_t *payload; // the kernel's bytes, owned by the filter
     uint64_t payload_size;
     struct perhaps__tally tally;
+    // Locks of its own, when threads share the filter, otherwise words is NULL. They are not shared among layers: moves in
+    // the newest one must not unsettle those who ask an older one whether a key need be added.
+    struct perhaps__stripes stripes;
     uint64_t in_flight; // adds that threads have been given room for and not yet reported
 };
 
@@ -56,7 +59,6 @@ void perhaps__layer_init(struct perhaps__layer *layer, const struct perhaps__lay
 // What the layers of a filter have in common.
 struct perhaps__setting {
     uint64_t seed_key;
-    struct perhaps__stripes stripes; // words is NULL unless threads share the filter
     bool claim;
 };
 

@@ -6,6 +6,7 @@
 #include "cpu.h"
 #include "cuckoo.h"
 #include "layer.h"
+#include "words.h"
 
 static bool is_sound(const struct perhaps__layer *layer)
 {
@@ -32,6 +33,9 @@ static void view_cuckoo(const struct perhaps__layer *layer, struct perhaps__view
         view->count_many = near ? kernel->count_near : kernel->count_far;
         view->remove_many = near ? kernel->remove_near : kernel->remove_far;
     }
+    if (view->stripes.words != NULL) {
+        perhaps__cuckoo_share(view);
+    }
 }
 
 static struct perhaps__cuckoo table_of(const struct perhaps__layer *layer)
@@ -42,7 +46,7 @@ static struct perhaps__cuckoo table_of(const struct perhaps__layer *layer)
         .reciprocal = perhaps__cuckoo_reciprocal(layer->range),
         .shape = layer->shape,
     };
-    return perhaps__cuckoo_table(&view, layer->shape.slots, false);
+    return perhaps__cuckoo_table(&view, layer->shape.slots, layer->shape.cell_bits, false);
 }
 
 static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
@@ -53,6 +57,22 @@ static void recount(const struct perhaps__layer *layer, struct perhaps__tally *t
         free += perhaps__cuckoo_find(&table, perhaps__cuckoo_at(&table, bucket), 0).count;
     }
     tally->used = table.buckets * table.slots - free;
+}
+
+// Another payload for the layer. Readers that are on their way must not believe a miss: fingerprints move. Writers are
+// kept out by the caller.
+static void replace(struct perhaps__layer *layer, const uint8_t *payload)
+{
+    const struct perhaps__stripes *stripes = &layer->stripes;
+    if (stripes->words == NULL) {
+        memcpy(layer->payload, payload, layer->payload_size);
+        return;
+    }
+    perhaps__stripes_lock_all(stripes);
+    perhaps__stripes_step_all(stripes);
+    perhaps__copy_words(perhaps__layer_words(layer), (const uint64_t *)(const void *)payload, layer->payload_size / 8);
+    perhaps__stripes_step_all(stripes);
+    perhaps__stripes_unlock_all(stripes);
 }
 
 // In a scratch copy, which replaces the table when everything fits.
@@ -69,7 +89,7 @@ static int merge(struct perhaps__layer *into, const struct perhaps__layer *from,
     table.bytes = scratch;
     int status = perhaps__cuckoo_fold(&table, &source, &tally);
     if (status == PERHAPS_OK) {
-        memcpy(into->payload, scratch, into->payload_size);
+        replace(into, scratch);
         into->tally.used = tally.used;
         into->tally.copies = tally.copies;
     }
@@ -105,6 +125,7 @@ static void describe(const struct perhaps__layer *layer, perhaps_statistics *sta
     statistics->refused_full = tally->refused_full;
     statistics->refused_copies = tally->refused_copies;
     statistics->refused_early = tally->refused_early;
+    statistics->unsettled = __atomic_load_n(&tally->unsettled, __ATOMIC_RELAXED); // readers count it
 }
 
 static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed)

@@ -160,10 +160,17 @@ static void settle(const perhaps_filter *filter, const struct grant *grant, cons
     unlock(filter);
 }
 
-// A layer more, unless another thread was quicker.
+// A layer more, unless another thread was quicker. Not before all are done with the full one: from then on nothing changes
+// in it, and when it says that it has a key, it has. (A cuckoo table in which fingerprints move may say so of a key that
+// it does not have, which is no harm to readers; but a key that is not added because of it would be lost.)
 static int grow(perhaps_filter *filter, uint32_t full_layers)
 {
     lock(filter);
+    while (filter->layer_count == full_layers && perhaps__filter_newest(filter)->in_flight > 0) {
+        unlock(filter);
+        (void)sched_yield();
+        lock(filter);
+    }
     int status = filter->layer_count == full_layers ? perhaps__grow(filter) : PERHAPS_OK;
     unlock(filter);
     return status;
@@ -214,8 +221,13 @@ static size_t add_block(perhaps_filter *filter, const uint64_t *hashes, size_t c
     struct grant grant = reserve(filter, count);
     struct plan plan;
     uint8_t is_new[BLOCK];
+    if (grant.room == 0 && grant.others) {
+        (void)sched_yield(); // until the others have used their room or given it back: the layer is not yet full
+        *refusal = PERHAPS_OK;
+        return 0;
+    }
     make_plan(filter, &grant, hashes, count, &plan);
-    *refusal = grant.room > 0 || grant.others ? PERHAPS_OK : PERHAPS_E_FULL; // unless the kernel says otherwise
+    *refusal = grant.room > 0 ? PERHAPS_OK : PERHAPS_E_FULL; // unless the kernel says otherwise
     size_t added = add_open(filter, &grant, &plan, is_new, refusal);
     size_t handled = added < plan.open.count ? plan.open.index[added] : count;
     if (out != NULL) {
@@ -226,8 +238,6 @@ static size_t add_block(perhaps_filter *filter, const uint64_t *hashes, size_t c
     }
     if (handled < count && *refusal == PERHAPS_E_FULL && filter->at_capacity == PERHAPS_AT_CAPACITY_GROW) {
         *refusal = grow(filter, grant.layers);
-    } else if (handled == 0 && *refusal == PERHAPS_OK) {
-        (void)sched_yield(); // until the others have used their room or given it back
     }
     return handled;
 }

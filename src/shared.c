@@ -20,25 +20,34 @@ static uint64_t stripes_for(uint64_t payload_size)
     return count;
 }
 
-bool perhaps__shared_begin(perhaps_filter *filter, uint32_t flags, uint64_t payload_size)
+bool perhaps__stripes_make(const perhaps_allocator *allocator, uint64_t payload_size, struct perhaps__stripes *stripes)
+{
+    uint64_t count = stripes_for(payload_size);
+    stripes->words = perhaps__allocate(allocator, count * sizeof *stripes->words);
+    stripes->mask = count - 1;
+    return stripes->words != NULL;
+}
+
+void perhaps__stripes_release(const perhaps_allocator *allocator, struct perhaps__stripes *stripes)
+{
+    perhaps__release(allocator, stripes->words, (stripes->mask + 1) * sizeof *stripes->words);
+}
+
+bool perhaps__shared_begin(perhaps_filter *filter, uint32_t flags)
 {
     bool claim = (flags & PERHAPS_CLAIM) != 0;
     bool in_steps = perhaps__filter_is_bounded(filter); // adding asks and adds: kernels see a part only
-    uint64_t stripes = stripes_for(filter->growth.factor != 0 ? UINT64_MAX : payload_size);
-    uint64_t claims = claim && in_steps ? 1024 : 0;
-    uint64_t size = (stripes + claims) * sizeof(uint32_t);
     struct perhaps__shared *shared = perhaps__allocate(&filter->allocator, sizeof *shared);
-    uint32_t *words = shared != NULL ? perhaps__allocate(&filter->allocator, size) : NULL;
-    if (words == NULL || !perhaps__gate_init(&shared->gate)) {
-        perhaps__release(&filter->allocator, words, size);
+    if (shared == NULL) {
+        return false;
+    }
+    bool made = !(claim && in_steps) || perhaps__stripes_make(&filter->allocator, 0, &shared->claims);
+    if (!made || !perhaps__gate_init(&shared->gate)) {
+        perhaps__stripes_release(&filter->allocator, &shared->claims);
         perhaps__release(&filter->allocator, shared, sizeof *shared);
         return false;
     }
     (void)pthread_mutex_init(&shared->growing, NULL); // cannot fail with default attributes
-    shared->words = words;
-    shared->words_size = size;
-    shared->claims = (struct perhaps__stripes){.words = claims != 0 ? words + stripes : NULL, .mask = claims - 1};
-    filter->setting.stripes = (struct perhaps__stripes){.words = words, .mask = stripes - 1};
     filter->setting.claim = claim && !in_steps;
     filter->shared = shared;
     return true;
@@ -50,7 +59,7 @@ void perhaps__shared_end(perhaps_filter *filter)
     if (shared != NULL) {
         perhaps__gate_destroy(&shared->gate);
         (void)pthread_mutex_destroy(&shared->growing);
-        perhaps__release(&filter->allocator, shared->words, shared->words_size);
+        perhaps__stripes_release(&filter->allocator, &shared->claims);
         perhaps__release(&filter->allocator, shared, sizeof *shared);
     }
 }

@@ -14,12 +14,14 @@ struct perhaps__shared {
     struct perhaps__gate gate;
     pthread_mutex_t growing;        // over room in the newest layer, and its replacement by a newer one
     struct perhaps__stripes claims; // locks of keys whose adding takes several steps
-    uint32_t *words;                // of both kinds of stripes
-    uint64_t words_size;
 };
 
+// Locks for a payload of some size; false when memory is short. Released also when there are none.
+bool perhaps__stripes_make(const perhaps_allocator *allocator, uint64_t payload_size, struct perhaps__stripes *stripes);
+void perhaps__stripes_release(const perhaps_allocator *allocator, struct perhaps__stripes *stripes);
+
 // For a filter without layers, as flags of enum perhaps_flag ask. False when memory or another resource is short.
-bool perhaps__shared_begin(perhaps_filter *filter, uint32_t flags, uint64_t payload_size);
+bool perhaps__shared_begin(perhaps_filter *filter, uint32_t flags);
 void perhaps__shared_end(perhaps_filter *filter);
 
 // Keeps writers out of a filter that is shared, or of one that is not: nothing. A filter that is only read is the

@@ -58,6 +58,14 @@ static inline void perhaps__clear_words(uint64_t *words, uint64_t count)
     }
 }
 
+// Copies words that other threads may be reading. Release: who sees one sees what was done before.
+static inline void perhaps__copy_words(uint64_t *words, const uint64_t *from, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        __atomic_store_n(&words[i], from[i], __ATOMIC_RELEASE);
+    }
+}
+
 // Sets a bit beside other threads; 1 when it was clear before, otherwise 0. A bit that is set already costs no locked
 // instruction.
 static inline uint64_t perhaps__bit_set_shared(uint64_t *words, uint64_t bit)

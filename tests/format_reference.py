@@ -79,11 +79,41 @@ class Layer:
         self.kind = kind
         self.payload = payload[self.offset:self.offset + self.size]
         self.place = place
-        demand(self.layout in LAYOUTS if kind == 2 else self.layout == 0, "layout")
+        demand(self.layout in LAYOUTS if kind == 2 else 4 <= self.layout <= self.cell_bits if kind == 4
+               else self.layout == 0, "layout")
+        self.number = int.from_bytes(self.payload, "little") if kind >= 3 else 0
         demand(self.count_used() == self.used, "used")
 
     def count_used(self):
+        if self.kind == 3:
+            return sum(self.cell(i) > 0 for i in range(self.range))
+        if self.kind == 4:
+            return sum(self.cell(i) > 0 for i in range(self.range * self.slots))
         return sum(byte.bit_count() for byte in self.payload)
+
+    def cell(self, number):
+        """A counter, or a slot."""
+        return self.number >> number * self.cell_bits & (1 << self.cell_bits) - 1
+
+    def home(self, key_hash):
+        """The fingerprint of a key, and its two buckets."""
+        at = self.place(key_hash)
+        appended = self.cell_bits - self.layout
+        fingerprints = (1 << self.cell_bits) - (1 << appended)
+        fingerprint = (1 << appended) + (at * fingerprints >> 64)
+        total = (fingerprint >> appended) * 0x9E3779B97F4A7C15 & MASK
+        total = (total ^ total >> 32) >> 2 | 1
+        first = at % self.range
+        return fingerprint, first, (total - first) % self.range
+
+    def count_at_most(self, key_hash):
+        """The bound for kinds that count; None stands for no bound."""
+        if self.kind == 3:
+            smallest = min(self.cell(position) for position in self.walk(key_hash))
+            return None if smallest == (1 << self.cell_bits) - 1 else smallest
+        fingerprint, first, second = self.home(key_hash)
+        return sum(self.cell(bucket * self.slots + i) == fingerprint
+                   for bucket in {first, second} for i in range(self.slots))
 
     def block(self, key_hash):
         """The number of a key's block, and its bits there as one number."""
@@ -109,6 +139,8 @@ class Layer:
             number, mask = self.block(key_hash)
             size = LAYOUTS[self.layout][0]
             return mask & ~int.from_bytes(self.payload[number * size:(number + 1) * size], "little") == 0
+        if self.kind >= 3:
+            return self.count_at_most(key_hash) != 0
         return all(self.payload[bit // 8] >> bit % 8 & 1 for bit in self.walk(key_hash))
 
     def positions_of(self, key_hash):
@@ -116,6 +148,8 @@ class Layer:
         if self.kind == 2:
             block, mask = self.block(key_hash)
             return [block] + [mask >> 64 * i & MASK for i in range(8)]
+        if self.kind == 4:
+            return self.home(key_hash)
         return self.walk(key_hash)
 
 

@@ -17,8 +17,16 @@ static const struct golden_case {
     uint32_t hash_source;
     const uint8_t *secret;
     enum support_family family;
-    uint64_t keys;   // numbers 0 to keys - 1 are added
-    uint64_t merged; // numbers keys to keys + merged - 1 are added to another filter, which is merged in
+    uint64_t keys;    // numbers 0 to keys - 1 are added
+    uint64_t merged;  // numbers keys to keys + merged - 1 are added to another filter, which is merged in
+    uint64_t copies;  // every key is added so many times more, where that counts
+    uint64_t removed; // numbers 0 to removed - 1 are removed again, all copies of them
+    uint32_t counter_bits;
+    uint32_t policy;
+    uint32_t slots;
+    uint32_t fingerprint_bits;
+    uint32_t at_capacity;
+    uint64_t max_capacity;
     const char *metadata;
     size_t metadata_size;
 } cases[] = {
@@ -87,6 +95,103 @@ static const struct golden_case {
      .keys = 50,
      .metadata = "two bits a lane",
      .metadata_size = 15},
+    // The widths and policies of counting.
+    {.name = "v0-counting-4",
+     .kind = PERHAPS_KIND_COUNTING,
+     .capacity = 80,
+     .fpr = 0.01,
+     .family = SUPPORT_WORDS,
+     .keys = 80,
+     .copies = 3,
+     .removed = 30},
+    {.name = "v0-counting-4-saturated",
+     .kind = PERHAPS_KIND_COUNTING,
+     .capacity = 20,
+     .fpr = 0.05,
+     .seed = 9,
+     .family = SUPPORT_DIGESTS,
+     .keys = 20,
+     .copies = 19,
+     .removed = 5},
+    {.name = "v0-counting-8-merged",
+     .kind = PERHAPS_KIND_COUNTING,
+     .counter_bits = 8,
+     .capacity = 60,
+     .fpr = 0.01,
+     .family = SUPPORT_URLS,
+     .keys = 40,
+     .merged = 20,
+     .copies = 1},
+    {.name = "v0-counting-16-conservative",
+     .kind = PERHAPS_KIND_COUNTING,
+     .counter_bits = 16,
+     .policy = PERHAPS_POLICY_CONSERVATIVE,
+     .capacity = 50,
+     .fpr = 0.1,
+     .hash_source = PERHAPS_HASH_CALLER,
+     .keys = 60,
+     .copies = 300},
+    // Buckets and fingerprints of cuckoo.
+    {.name = "v0-cuckoo-4x12",
+     .kind = PERHAPS_KIND_CUCKOO,
+     .fingerprint_bits = 12,
+     .capacity = 100,
+     .fpr = 0.01,
+     .family = SUPPORT_WORDS,
+     .keys = 100,
+     .removed = 20},
+    {.name = "v0-cuckoo-2x17-copies",
+     .kind = PERHAPS_KIND_CUCKOO,
+     .slots = 2,
+     .fingerprint_bits = 17,
+     .capacity = 200,
+     .fpr = 0.001,
+     .seed = 3,
+     .family = SUPPORT_UUIDS,
+     .keys = 60,
+     .copies = 2},
+    {.name = "v0-cuckoo-8x31-unique",
+     .kind = PERHAPS_KIND_CUCKOO,
+     .slots = 8,
+     .fingerprint_bits = 31,
+     .policy = PERHAPS_POLICY_UNIQUE,
+     .capacity = 60,
+     .fpr = 1e-6,
+     .hash_source = PERHAPS_HASH_CALLER,
+     .keys = 60,
+     .copies = 1},
+    {.name = "v0-cuckoo-1-merged",
+     .kind = PERHAPS_KIND_CUCKOO,
+     .slots = 1,
+     .capacity = 100,
+     .fpr = 0.01,
+     .family = SUPPORT_DECIMALS,
+     .keys = 15,
+     .merged = 15},
+    // Layers.
+    {.name = "v0-bloom-grown",
+     .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+     .capacity = 10,
+     .fpr = 0.01,
+     .family = SUPPORT_WORDS,
+     .keys = 100},
+    {.name = "v0-blocked-grown-planned",
+     .kind = PERHAPS_KIND_BLOCKED,
+     .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+     .max_capacity = 200,
+     .capacity = 10,
+     .fpr = 0.02,
+     .seed = 77,
+     .family = SUPPORT_URLS,
+     .keys = 100},
+    {.name = "v0-cuckoo-grown",
+     .kind = PERHAPS_KIND_CUCKOO,
+     .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+     .capacity = 20,
+     .fpr = 0.01,
+     .family = SUPPORT_DIGESTS,
+     .keys = 100},
+    {.name = "v0-bloom-refusing", .at_capacity = PERHAPS_AT_CAPACITY_REFUSE, .capacity = 5, .fpr = 0.01, .keys = 5},
 };
 
 #define CASES (sizeof cases / sizeof cases[0])
@@ -103,6 +208,18 @@ const uint8_t *golden_secret(size_t i)
     return cases[i].secret;
 }
 
+// Adds or removes a key by its number.
+static void change(const struct golden_case *golden, perhaps_filter *filter, uint64_t number,
+                   int (*by_key)(perhaps_filter *, const void *, size_t), int (*by_hash)(perhaps_filter *, uint64_t))
+{
+    uint8_t key[SUPPORT_KEY_MAX];
+    if (golden->hash_source == PERHAPS_HASH_CALLER) {
+        (void)by_hash(filter, number);
+    } else {
+        (void)by_key(filter, key, support_key(golden->family, number, key));
+    }
+}
+
 static perhaps_filter *fill(const struct golden_case *golden, uint64_t first, uint64_t count)
 {
     const perhaps_options options = {
@@ -113,18 +230,19 @@ static perhaps_filter *fill(const struct golden_case *golden, uint64_t first, ui
         .fpr = golden->fpr,
         .seed = golden->seed,
         .key = golden->secret,
+        .policy = golden->policy,
+        .counter_bits = golden->counter_bits,
+        .slots = golden->slots,
+        .fingerprint_bits = golden->fingerprint_bits,
+        .at_capacity = golden->at_capacity,
+        .max_capacity = golden->max_capacity,
     };
     perhaps_filter *filter = NULL;
     if (perhaps_create(&options, &filter, NULL) != PERHAPS_OK) {
         return NULL;
     }
-    uint8_t key[SUPPORT_KEY_MAX];
-    for (uint64_t number = first; number < first + count; number++) {
-        if (golden->hash_source == PERHAPS_HASH_CALLER) {
-            (void)perhaps_add_hash(filter, number);
-        } else {
-            (void)perhaps_add(filter, key, support_key(golden->family, number, key));
-        }
+    for (uint64_t i = 0; i < count * (golden->copies + 1); i++) {
+        change(golden, filter, first + i % count, perhaps_add, perhaps_add_hash);
     }
     return filter;
 }
@@ -139,6 +257,9 @@ perhaps_filter *golden_build(size_t i)
         (void)perhaps_set_metadata(filter, golden->metadata, golden->metadata_size);
     }
     perhaps_free(other);
+    for (uint64_t j = 0; filter != NULL && j < golden->removed * (golden->copies + 1); j++) {
+        change(golden, filter, j % golden->removed, perhaps_remove, perhaps_remove_hash);
+    }
     return filter;
 }
 

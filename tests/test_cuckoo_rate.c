@@ -124,31 +124,44 @@ static void test_asked_width(void **state)
 
 // ---- loads
 
+// A table of any number of buckets, without a filter around it. Its memory is to be freed.
+static struct perhaps__view make_view(uint32_t slots, uint64_t buckets)
+{
+    uint64_t bits = 0;
+    assert_true(perhaps__cuckoo_bits(buckets, slots, 16, &bits));
+    struct perhaps__view view = {
+        .memory = calloc(1, (size_t)(bits / 8)),
+        .range = buckets,
+        .reciprocal = perhaps__cuckoo_reciprocal(buckets),
+        .shape = {.cell_bits = 16, .layout = 16, .slots = slots, .search = PERHAPS_SEARCH_DEFAULT},
+    };
+    view.shape.policy = PERHAPS_POLICY_MULTISET;
+    assert_non_null(view.memory);
+    return view;
+}
+
+// Adds keys 0, 1, 2, ... until one is refused, or `most`; how many.
+static uint64_t fill(const struct perhaps__view *view, uint64_t most)
+{
+    struct perhaps__tally tally = {0};
+    int refusal = 0;
+    for (uint64_t key = 0; refusal == 0 && key < most; key++) {
+        (void)perhaps__cuckoo_kernel(view->shape.slots, 16)->add_near(view, &key, 1, NULL, &tally, &refusal);
+    }
+    assert_true(refusal == 0 || refusal == PERHAPS_E_FULL);
+    return tally.used;
+}
+
 static void check_refusal(uint32_t slots, double median, double worst, unsigned seeds)
 {
-    // So many buckets are no filter of any n and p; a table is made by hand.
     const uint64_t buckets = full ? 1000000 : 50000;
     double loads[9];
     for (unsigned seed = 0; seed < seeds; seed++) {
-        uint64_t bits = 0;
-        assert_true(perhaps__cuckoo_bits(buckets, slots, 16, &bits));
-        struct perhaps__view view = {
-            .memory = calloc(1, (size_t)(bits / 8)),
-            .range = buckets,
-            .seed_key = perhaps__seed_key(seed),
-            .reciprocal = perhaps__cuckoo_reciprocal(buckets),
-            .shape = {.cell_bits = 16, .layout = 16, .slots = slots, .search = PERHAPS_SEARCH_DEFAULT},
-        };
-        view.shape.policy = PERHAPS_POLICY_MULTISET;
-        assert_non_null(view.memory);
-        struct perhaps__tally tally = {0};
-        int refusal = 0;
-        for (uint64_t key = 0; refusal == 0; key++) {
-            (void)perhaps__cuckoo_kernel(slots, 16)->add_near(&view, &key, 1, NULL, &tally, &refusal);
-        }
-        assert_int_equal(refusal, PERHAPS_E_FULL);
-        loads[seed] = (double)tally.used / (double)(buckets * slots);
-        for (uint64_t key = 0; key < tally.used; key++) {
+        struct perhaps__view view = make_view(slots, buckets);
+        view.seed_key = perhaps__seed_key(seed);
+        uint64_t held = fill(&view, UINT64_MAX);
+        loads[seed] = (double)held / (double)(buckets * slots);
+        for (uint64_t key = 0; key < held; key++) {
             assert_int_equal(perhaps__cuckoo_kernel(slots, 16)->ask(&view, key), 1);
         }
         free(view.memory);
@@ -170,6 +183,28 @@ static void test_fill_to_refusal(void **state)
     check_refusal(2, 0.875, 0.87, seeds);
     check_refusal(4, 0.965, 0.96, seeds);
     check_refusal(8, 0.99, 0.985, full ? 9 : 1);
+}
+
+// Tables that hold exactly as many keys as they are trusted with; filters have some room beyond it by being rounded up.
+static void test_trust_is_kept(void **state)
+{
+    static const uint64_t all[] = {32, 64, 128, 256, 512, 1024};
+    for (size_t i = 1; i < SUPPORT_COUNT(all_slots); i++) {
+        for (size_t j = 0; j < SUPPORT_COUNT(all); j++) {
+            uint64_t buckets = all[j] / all_slots[i];
+            uint64_t keys = 1;
+            while (perhaps__cuckoo_fits(keys + 1, buckets, all_slots[i], 16)) {
+                keys++;
+            }
+            assert_false(perhaps__cuckoo_fits(buckets * all_slots[i], buckets, all_slots[i], 16));
+            for (uint64_t seed = 0; seed < SUPPORT_SCALED(full ? 20000U : 1000U); seed++) {
+                struct perhaps__view view = make_view(all_slots[i], buckets);
+                view.seed_key = perhaps__seed_key(seed);
+                assert_int_equal(fill(&view, keys), keys);
+                free(view.memory);
+            }
+        }
+    }
 }
 
 // A filter takes as many distinct keys as it was made for.
@@ -316,6 +351,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bits_per_key),
         cmocka_unit_test(test_asked_width),
         cmocka_unit_test(test_fill_to_refusal),
+        cmocka_unit_test(test_trust_is_kept),
         cmocka_unit_test(test_capacity_is_held),
         cmocka_unit_test(test_rate),
         cmocka_unit_test(test_small_filters),

@@ -308,6 +308,16 @@ static void test_ends_of_the_range(void **state)
     perhaps_free(support_filter(10, largest, 0));
 }
 
+static void test_names_of_policies(void **state)
+{
+    assert_null(perhaps_policy_name(PERHAPS_POLICY_DEFAULT));
+    assert_string_equal(perhaps_policy_name(PERHAPS_POLICY_MULTISET), "multiset");
+    assert_string_equal(perhaps_policy_name(PERHAPS_POLICY_UNIQUE), "unique");
+    assert_string_equal(perhaps_policy_name(PERHAPS_POLICY_CONSERVATIVE), "conservative");
+    assert_null(perhaps_policy_name(4));
+    assert_null(perhaps_policy_name(UINT32_MAX));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_long_texts_are_cut),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_names_of_policies),
         cmocka_unit_test(test_ends_of_the_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 // Filters that threads share: nothing is lost, nothing is missed, claims are won once, snapshots are whole. For each kind,
 // fixed and growing. Also run under the thread sanitizer.
 //
-//     test_shared [scale]    more keys and rounds; the long tier takes 50
+//     test_shared [scale]    more keys and rounds; the long tier takes 100
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -27,7 +27,8 @@ struct worker {
     uint64_t failed;    // calls that failed
     uint64_t *progress; // keys of this thread whose adding has returned
     const int *stop;
-    uint8_t *wins; // a counter for each key
+    uint8_t *wins;  // a counter for each key
+    uint8_t *added; // whether an add of it was not refused
 };
 
 typedef void *work_function(void *worker);
@@ -85,8 +86,13 @@ static const struct variant variants[] = {
      {.kind = PERHAPS_KIND_COUNTING, .policy = PERHAPS_POLICY_CONSERVATIVE, .counter_bits = 8},
      true,
      false},
+    {"cuckoo", {.kind = PERHAPS_KIND_CUCKOO}, true, true},
+    {"cuckoo, 20 bits in 2 slots", {.kind = PERHAPS_KIND_CUCKOO, .slots = 2, .fingerprint_bits = 20}, true, true},
+    {"cuckoo, 31 bits in 8 slots", {.kind = PERHAPS_KIND_CUCKOO, .slots = 8, .fingerprint_bits = 31}, true, true},
+    {"cuckoo, unique", {.kind = PERHAPS_KIND_CUCKOO, .policy = PERHAPS_POLICY_UNIQUE}, false, false},
     {"bloom, growing", {.kind = PERHAPS_KIND_BLOOM, .at_capacity = PERHAPS_AT_CAPACITY_GROW}, false, false},
     {"blocked, growing", {.kind = PERHAPS_KIND_BLOCKED, .at_capacity = PERHAPS_AT_CAPACITY_GROW}, false, false},
+    {"cuckoo, growing", {.kind = PERHAPS_KIND_CUCKOO, .at_capacity = PERHAPS_AT_CAPACITY_GROW}, false, false},
 };
 
 #define FOR_EACH_VARIANT(variant)                                                                                      \
@@ -193,7 +199,10 @@ static void *claim_all(void *context)
         size_t done = 0;
         int result = i % 3 != 0 ? perhaps_add_hash(worker->filter, hash)
                                 : perhaps_add_many_hash(worker->filter, &hash, 1, &out, &done);
-        worker->failed += result < 0;
+        worker->failed += result < 0 && result != PERHAPS_E_COPIES && result != PERHAPS_E_FULL; // too often, and there
+        if (result >= 0) {
+            __atomic_store_n(&worker->added[key], 1, __ATOMIC_RELAXED);
+        }
         if (result == 1 || out == 1) {
             (void)__atomic_fetch_add(&worker->wins[key], 1, __ATOMIC_RELAXED);
         }
@@ -209,36 +218,46 @@ static void test_claims_are_won_once(void **state)
         perhaps_filter *filter = make(variant, keys * (variant->counts ? MOST_THREADS : 1), PERHAPS_CLAIM);
         struct worker workers[MOST_THREADS];
         uint8_t *wins = support_allocate(keys);
+        uint8_t *added = support_allocate(keys);
         memset(wins, 0, keys);
+        memset(added, 0, keys);
         init_workers(workers, MOST_THREADS, filter, keys);
         for (unsigned i = 0; i < MOST_THREADS; i++) {
             workers[i].wins = wins;
+            workers[i].added = added;
         }
         run_threads(claim_all, workers, MOST_THREADS);
         uint64_t winners = 0;
+        uint64_t expected = 0; // a cuckoo table full of copies refuses others
         for (uint64_t i = 0; i < keys; i++) {
-            assert_in_range(wins[i], 0, 1);
+            assert_in_range(wins[i], 0, added[i]);
             winners += wins[i];
+            expected += added[i];
         }
         for (unsigned i = 0; i < MOST_THREADS; i++) {
             assert_int_equal(workers[i].failed, 0);
         }
         // The others were false positives when they were first added: on average at most half of p of all keys.
-        assert_in_range(winners, keys - keys / 500, keys);
+        assert_in_range(winners, expected - keys / 500, expected);
         assert_int_equal(winners, support_stats(filter).adds);
         free(wins);
+        free(added);
         perhaps_free(filter);
     }
 }
 
 // ---- readers beside writers
 
+// What each of two readers asks of every filter: together 10^7 questions in CI (under sanitizers a tenth), 10^9 in the long
+// tier with scale 100.
+#define LEAST_ASKED SUPPORT_SCALED(UINT64_C(5000000) * scale)
+
 static void *ask_residents(void *context)
 {
     struct worker *worker = context;
     uint64_t hashes[64];
     uint8_t out[64];
-    for (uint64_t i = 0; i == 0 || __atomic_load_n(worker->stop, __ATOMIC_RELAXED) == 0; i++) {
+    for (uint64_t i = 0; worker->asked < LEAST_ASKED; i++) {
         for (size_t j = 0; j < 64; j++) {
             hashes[j] = hash_of(RESIDENT + (i * 64 + j) % worker->keys);
         }
@@ -253,19 +272,20 @@ static void *ask_residents(void *context)
     return NULL;
 }
 
-// Adds keys of its own; removes them again, where that can be done, and adds others.
+// Adds keys of its own; removes them again, where that can be done, and adds others. Until it is told to stop.
 static void *come_and_go(void *context)
 {
     struct worker *worker = context;
     uint64_t first = (uint64_t)worker->number << 32;
     bool removes = false;
-    for (uint64_t i = 0; i < worker->keys; i++) {
-        int result = perhaps_add_hash(worker->filter, hash_of(first + i));
+    for (uint64_t i = 0; i == 0 || __atomic_load_n(worker->stop, __ATOMIC_RELAXED) == 0; i++) {
+        uint64_t hash = hash_of(first + i % worker->keys);
+        int result = perhaps_add_hash(worker->filter, hash);
         worker->failed += result < 0 && result != PERHAPS_E_FULL && result != PERHAPS_E_COPIES;
         if (i == 0) {
-            removes = perhaps_remove_hash(worker->filter, hash_of(first)) != PERHAPS_E_UNSUPPORTED;
+            removes = perhaps_remove_hash(worker->filter, hash) != PERHAPS_E_UNSUPPORTED;
         } else if (removes && result >= 0) {
-            worker->failed += perhaps_remove_hash(worker->filter, hash_of(first + i)) != 1;
+            worker->failed += perhaps_remove_hash(worker->filter, hash) != 1;
         }
     }
     return NULL;
@@ -282,46 +302,46 @@ static void *run_either(void *context)
     return both->work(both->worker);
 }
 
-// Writers until they are done, readers until the writers are.
-static void run_beside(struct worker *writers, unsigned writer_count, work_function *write, struct worker *readers,
-                       unsigned reader_count, work_function *read)
+// Some until they are done, and others beside them until those are.
+static void run_beside(struct worker *some, unsigned some_count, work_function *work, struct worker *others,
+                       unsigned other_count, work_function *other_work)
 {
     pthread_t threads[MOST_THREADS];
     struct both tasks[MOST_THREADS];
     int stop = 0;
-    for (unsigned i = 0; i < reader_count; i++) {
-        readers[i].stop = &stop;
-        tasks[i] = (struct both){&readers[i], read};
+    for (unsigned i = 0; i < other_count; i++) {
+        others[i].stop = &stop;
+        tasks[i] = (struct both){&others[i], other_work};
     }
-    for (unsigned i = 0; i < reader_count; i++) {
+    for (unsigned i = 0; i < other_count; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, run_either, &tasks[i]), 0);
     }
-    run_threads(write, writers, writer_count);
+    run_threads(work, some, some_count);
     __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-    for (unsigned i = 0; i < reader_count; i++) {
+    for (unsigned i = 0; i < other_count; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
 }
 
 static void test_residents_are_never_missed(void **state)
 {
-    uint64_t keys = SUPPORT_SCALED(100000 * scale);
+    uint64_t keys = SUPPORT_SCALED(100000);
     FOR_EACH_VARIANT(variant)
     {
         perhaps_filter *filter = make(variant, keys, PERHAPS_SHARED);
-        uint64_t residents = keys * 9 / 10;
+        uint64_t residents = keys * 49 / 50; // a cuckoo table then relocates with every second add
         add_alone(filter, RESIDENT, residents);
         struct worker writers[3];
         struct worker readers[2];
         init_workers(writers, 3, filter, variant->removes ? keys : grows(variant) ? keys : keys / 30);
         init_workers(readers, 2, filter, residents);
-        run_beside(writers, 3, come_and_go, readers, 2, ask_residents);
+        run_beside(readers, 2, ask_residents, writers, 3, come_and_go);
         for (unsigned i = 0; i < 3; i++) {
             assert_int_equal(writers[i].failed, 0);
         }
         for (unsigned i = 0; i < 2; i++) {
             assert_int_equal(readers[i].missed, 0);
-            assert_true(readers[i].asked > 0);
+            assert_true(readers[i].asked >= LEAST_ASKED);
         }
         assert_int_equal(count_missing(filter, RESIDENT, residents), 0);
         perhaps_free(filter);
@@ -335,7 +355,10 @@ static void *add_and_tell(void *context)
     struct worker *worker = context;
     uint64_t first = (uint64_t)worker->number << 32;
     for (uint64_t i = 0; i < worker->keys; i++) {
-        worker->failed += perhaps_add_hash(worker->filter, hash_of(first + i)) < 0;
+        int r = perhaps_add_hash(worker->filter, hash_of(first + i));
+        if (r < 0)
+            fprintf(stderr, "DBG %d\n", r);
+        worker->failed += r < 0;
         __atomic_store_n(worker->progress, i + 1, __ATOMIC_RELEASE);
     }
     return NULL;
@@ -464,7 +487,7 @@ static void test_alone_it_is_the_same_filter(void **state)
     {
         perhaps_filter *filters[3];
         for (uint32_t i = 0; i < 3; i++) {
-            filters[i] = make(variant, 5000, i); // nothing, shared, claim
+            filters[i] = make(variant, 8000, i); // nothing, shared, claim
             support_add_keys(filters[i], SUPPORT_WORDS, 0, 3000);
             for (uint64_t j = 0; j < 3000; j++) {
                 int result = perhaps_add_hash(filters[i], hash_of(j));
@@ -492,7 +515,9 @@ static void test_memory_runs_out(void **state)
 {
     FOR_EACH_VARIANT(variant)
     {
-        for (uint64_t fail_at = 1; fail_at <= 6; fail_at++) { // filter, shared, stripes, payload, layer; none
+        int result = PERHAPS_E_MEMORY;
+        for (uint64_t fail_at = 1; result < 0; fail_at++) {
+            assert_true(fail_at <= 7); // filter, shared, claims of some, payload, layer, stripes
             struct support_memory memory = {.fail_at = fail_at};
             perhaps_allocator allocator = support_memory_allocator(&memory);
             perhaps_options options = variant->options;
@@ -503,8 +528,8 @@ static void test_memory_runs_out(void **state)
             options.allocator = &allocator;
             perhaps_filter *filter = NULL;
             perhaps_error error = SUPPORT_ERROR;
-            int result = perhaps_create(&options, &filter, &error);
-            assert_int_equal(result, fail_at < 6 ? PERHAPS_E_MEMORY : PERHAPS_OK);
+            result = perhaps_create(&options, &filter, &error);
+            assert_true(result == PERHAPS_E_MEMORY || (result == PERHAPS_OK && fail_at >= 6));
             perhaps_free(filter);
             assert_true(support_memory_is_clean(&memory));
         }

@@ -263,7 +263,7 @@ typedef struct perhaps_options {
                                            other sources */
 } perhaps_options;
 
-#define PERHAPS_SEARCH_DEFAULT 1024
+#define PERHAPS_SEARCH_DEFAULT 2048
 #define PERHAPS_SEARCH_MAX 4096
 
 /* A size for a filter, and what it delivers; filled by perhaps_size_for(). */
@@ -561,9 +561,9 @@ typedef struct perhaps_statistics {
     double times_fpr_next[PERHAPS_TIMES]; /* [t - 1]: that a key added t - 1 times is "perhaps t times" */
 
     /* Cuckoo. Counted since the filter was made, loaded or cleared; not kept in files. */
-    uint32_t slots;            /* a bucket */
-    uint32_t fingerprint_bits; /* f */
-    uint64_t buckets;
+    uint32_t slots;                /* a bucket */
+    uint32_t fingerprint_bits;     /* f */
+    uint64_t buckets;              /* b */
     uint64_t paths[PERHAPS_PATHS]; /* [l]: adds that moved l fingerprints to make room; the last one: that or more */
     uint32_t deepest;              /* the most fingerprints that one add moved */
     uint32_t reserved;             /* 0 */
