@@ -17,6 +17,7 @@ INLINE bool is_again(const uint64_t *positions, uint64_t i)
 {
     bool again = false;
     for (uint64_t j = 0; j < i; j++) {
+        // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the ring has all view->positions of them
         again |= positions[j] == positions[i];
     }
     return again;
