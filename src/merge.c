@@ -33,7 +33,7 @@ static int check_equal(const perhaps_filter *into, const perhaps_filter *from, p
         {"width of counters or fingerprints", a->shape.cell_bits, b->shape.cell_bits}, // the size follows from it
         {"size in bits", a->bits, b->bits},
         {"number of positions", a->shape.positions, b->shape.positions},
-        {"layout of blocks", a->shape.layout, b->shape.layout},
+        {"layout of blocks or base bits of fingerprints", a->shape.layout, b->shape.layout},
         {"number of slots in a bucket", a->shape.slots, b->shape.slots},
         {"number of buckets", a->range, b->range},
         {"policy", a->shape.policy, b->shape.policy},

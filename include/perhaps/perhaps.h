@@ -337,13 +337,15 @@ PERHAPS_API int perhaps_clear(perhaps_filter *filter);
  *   0   The filter already answered "perhaps" for the key: it is in the filter, or is a false positive; in both cases
  *       it is present from now on. Filters that count have counted it, the others are unchanged.
  *   <0  PERHAPS_E_ARGUMENT (no filter, or no key but a length), PERHAPS_E_UNSUPPORTED (a CALLER filter),
- *       PERHAPS_E_KEY (a keyed filter, loaded without its key), PERHAPS_E_READ_ONLY. Cuckoo filters also PERHAPS_E_FULL (no free slot within `search` buckets) and
- *       PERHAPS_E_COPIES (both buckets hold nothing but this fingerprint: 2 * slots copies); filters that refuse at
- *       capacity PERHAPS_E_FULL; filters that grow PERHAPS_E_LIMIT and PERHAPS_E_MEMORY. Nothing changed.
+ *       PERHAPS_E_KEY (a keyed filter, loaded without its key), PERHAPS_E_READ_ONLY. Cuckoo filters also PERHAPS_E_FULL
+ *       (no free slot within `search` buckets) and PERHAPS_E_COPIES (both buckets hold nothing but this fingerprint:
+ *       2 * slots copies); filters that refuse at capacity PERHAPS_E_FULL; filters that grow PERHAPS_E_LIMIT and
+ *       PERHAPS_E_MEMORY. Nothing changed.
  *
  * Beyond its capacity a filter that neither refuses nor grows goes on taking keys as long as it can: none is lost, but
- * the FPR rises above the one asked for (perhaps_stats() says how far). A cuckoo filter holds as many distinct keys as its capacity says (one
- * slot a bucket: without that guarantee), and usually a few more, before it is full.
+ * the FPR rises above the one asked for (perhaps_stats() says how far). A cuckoo filter holds as many distinct keys as
+ * its capacity says (one slot a bucket: without that guarantee), and usually a few more, before it is full; copies of
+ * one key crowd its two buckets, and it may be refused, with others, before that.
  * Time: one hash of the key and k memory accesses (blocked: one; cuckoo: two, and on the way to being full a search
  * that looks at no more than `search` buckets). */
 PERHAPS_API int perhaps_add(perhaps_filter *filter, const void *key, size_t length);
@@ -531,8 +533,9 @@ typedef struct perhaps_statistics {
                                  Baldi 2007); infinite when every bit is set. Cuckoo: the slots taken */
     double fpr_target;        /* p, as asked at creation: what is promised at capacity, not what is */
     double fpr_now;           /* what a key that was never added meets at this moment: (X/m)^k for bloom and counting;
-                                 for blocked the mean over the blocks of the product of their lanes' fills; for cuckoo
-                                 1 - (1 - 2^-f)^(2 * slots * load), as its fingerprints are spread */
+                                 for blocked the mean over the blocks of the product of their lanes' fills; for cuckoo,
+                                 of u slots taken in b buckets with F fingerprints to choose from (2^f - 1), 1 - (1 - 2/(F
+                                 b))^u: with every slot a distinct key; unique: 2 u / (F b) */
     uint64_t bytes;           /* memory or mapped file bytes that hold the payload */
     uint64_t encoded_bytes;   /* what perhaps_encode() would write, and perhaps_save() with it */
     double bits_per_key;      /* bits/n at capacity, whatever was added so far */
