@@ -115,11 +115,12 @@ static const struct {
 
 static void measure_cell(uint64_t n, double p, double queries)
 {
+    const struct perhaps__shape any = {0};
     struct perhaps__size size;
-    if (!perhaps__bloom_size(n, p, &size)) {
+    if (!perhaps__bloom_size(&any, n, p, &size)) {
         abort();
     }
-    struct cell cell = {.n = n, .bits = size.bits, .k = size.positions};
+    struct cell cell = {.n = n, .bits = size.bits, .k = size.shape.positions};
     // Filling costs as much as asking; filters scatter, so many small ones and few large ones.
     cell.queries = n * 20 < 20000 ? 20000 : n * 20;
     cell.filters = (uint64_t)(queries / (double)cell.queries) + 1;

@@ -168,7 +168,7 @@ static int prepare(struct calibration *c)
     // The filter's own seed would let keys that it confuses by their whole hash pass for one key.
     enum { SEED = 0x63616c };
     if (filter_open(c->path, &c->filter) != STATUS_OK || filter_needs_bytes(c->path, c->filter) != STATUS_OK ||
-        hasher_create(SEED, &c->hasher) != STATUS_OK) {
+        hasher_create(SEED, NULL, &c->hasher) != STATUS_OK) {
         return STATUS_ERROR;
     }
     perhaps_guard_options options = {.size = sizeof options, .filter = c->filter};

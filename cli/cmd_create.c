@@ -7,6 +7,7 @@
 #include "adding.h"
 #include "distinct.h"
 #include "filterfile.h"
+#include "keyfile.h"
 #include "keys.h"
 #include "messages.h"
 #include "options.h"
@@ -48,6 +49,7 @@ static int take_options(struct creation *creation)
         refuse_metadata(creation->arguments) != STATUS_OK) {
         return STATUS_ERROR;
     }
+    options->key = key_given();
     if (options->fpr <= 0.0 && options->bytes == 0) {
         options->fpr = DEFAULT_FPR;
     }
@@ -180,7 +182,7 @@ static int fill_from_spool(struct creation *creation, struct spool *spool)
 static int fill_counted(struct creation *creation, struct counting *counting)
 {
     counting->distinct.limit = DISTINCT_LIMIT;
-    if (hasher_create(creation->options.seed, &counting->hasher) != STATUS_OK ||
+    if (hasher_create(creation->options.seed, key_given(), &counting->hasher) != STATUS_OK ||
         spool_open(&counting->spool) != STATUS_OK ||
         visit_keys(creation->arguments, 1, false, count_batch, counting) != STATUS_OK) {
         return STATUS_ERROR;

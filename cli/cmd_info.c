@@ -19,6 +19,8 @@ static const char *hash_name(uint32_t source)
         return "xxh3";
     case PERHAPS_HASH_CALLER:
         return "caller";
+    case PERHAPS_HASH_SIPHASH:
+        return "siphash";
     default:
         return "unknown";
     }
@@ -126,6 +128,14 @@ static int print_metadata(const perhaps_filter *filter)
     return STATUS_OK;
 }
 
+static void print_key(const perhaps_filter *filter, const perhaps_statistics *s)
+{
+    if (s->hash_source == PERHAPS_HASH_SIPHASH) {
+        output_format("%-20scheck value %08" PRIx32 " (%s)\n", "secret key:", s->key_check,
+                      filter_lacks_key(filter) ? "not checked: no --key-file" : "that of the --key-file");
+    }
+}
+
 static int print_human(const char *path, const perhaps_filter *filter, const perhaps_statistics *s)
 {
     output_format("%-20s", "filter:");
@@ -134,6 +144,7 @@ static int print_human(const char *path, const perhaps_filter *filter, const per
     print_text_row("kind:", perhaps_kind_name(s->kind));
     print_unsigned_row("format version:", s->format_version);
     output_format("%-20s%s, seed %" PRIu64 "\n", "hash:", hash_name(s->hash_source), s->seed);
+    print_key(filter, s);
     output_format("%-20s%" PRIu64 " keys\n", "capacity:", s->capacity);
     output_format("%-20s%" PRIu64 "%s\n", "adds:", s->adds,
                   s->adds_exact ? " that changed the filter" : " at most (after a merge or a conversion)");
@@ -191,6 +202,10 @@ static int print_json(const char *path, const perhaps_filter *filter, const perh
     json_unsigned(&json, "format_version", s->format_version);
     json_string(&json, "hash_source", hash_name(s->hash_source));
     json_unsigned(&json, "seed", s->seed);
+    if (s->hash_source == PERHAPS_HASH_SIPHASH) {
+        json_unsigned(&json, "key_check", s->key_check);
+        json_bool(&json, "key_missing", filter_lacks_key(filter));
+    }
     json_unsigned(&json, "capacity", s->capacity);
     json_unsigned(&json, "adds", s->adds);
     json_bool(&json, "adds_exact", s->adds_exact != 0);
@@ -224,7 +239,7 @@ int command_info(const struct arguments *arguments)
 {
     const char *path = arguments->operands[0];
     perhaps_filter *filter = NULL;
-    if (filter_open(path, &filter) != STATUS_OK) {
+    if (filter_open_keyless(path, &filter) != STATUS_OK) {
         return STATUS_ERROR;
     }
     perhaps_statistics statistics;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "keyfile.h"
 #include "lock.h"
 #include "messages.h"
 #include "options.h"
@@ -19,20 +20,41 @@ int filter_refuse_dash(const char *path)
     return fail("-", "a filter is a file and cannot be standard input or output; ./- names a file called '-'");
 }
 
+int filter_load(const char *path, uint32_t flags, perhaps_filter **filter, perhaps_error *error)
+{
+    perhaps_load_options options = {.size = sizeof options, .flags = flags, .key = key_given()};
+    return perhaps_open(path, &options, filter, error);
+}
+
 static int open_with(const char *path, uint32_t flags, perhaps_filter **filter)
 {
     if (filter_refuse_dash(path) != STATUS_OK) {
         return STATUS_ERROR;
     }
-    perhaps_load_options options = {.size = sizeof options, .flags = flags};
     perhaps_error error = {.size = sizeof error};
-    int code = perhaps_open(path, &options, filter, &error);
+    int code = filter_load(path, flags, filter, &error);
+    if (code == PERHAPS_E_KEY && key_given() == NULL) {
+        return fail(path,
+                    "has a secret key, without which it cannot be asked; --key-file names the file that holds it");
+    }
     return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
 }
 
 int filter_open(const char *path, perhaps_filter **filter)
 {
     return open_with(path, 0, filter);
+}
+
+int filter_open_keyless(const char *path, perhaps_filter **filter)
+{
+    return open_with(path, PERHAPS_OPEN_KEYLESS, filter);
+}
+
+bool filter_lacks_key(const perhaps_filter *filter)
+{
+    perhaps_statistics statistics;
+    filter_statistics(filter, &statistics);
+    return statistics.hash_source == PERHAPS_HASH_SIPHASH && key_given() == NULL;
 }
 
 int filter_open_copy(const char *path, perhaps_filter **filter)

@@ -6,11 +6,20 @@
 
 #include <perhaps/perhaps.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct arguments;
 
 // For reading: mapped, fully verified.
 int filter_open(const char *path, perhaps_filter **filter);
+
+// perhaps_open() with the key that was given, if any; without complaints.
+int filter_load(const char *path, uint32_t flags, perhaps_filter **filter, perhaps_error *error);
+
+// As filter_open(), but a keyed filter is opened without its key when none was given: it then lacks it, tells what it is,
+// and nothing of keys.
+int filter_open_keyless(const char *path, perhaps_filter **filter);
+bool filter_lacks_key(const perhaps_filter *filter);
 
 // Into memory, where it can be changed.
 int filter_open_copy(const char *path, perhaps_filter **filter);

@@ -41,9 +41,9 @@ void flush_if_waiting(const struct arguments *arguments, const struct batch *bat
     }
 }
 
-int hasher_create(uint64_t seed, perhaps_filter **hasher)
+int hasher_create(uint64_t seed, const uint8_t *key, perhaps_filter **hasher)
 {
-    perhaps_options options = {.size = sizeof options, .capacity = 1, .fpr = 0.01, .seed = seed};
+    perhaps_options options = {.size = sizeof options, .capacity = 1, .fpr = 0.01, .seed = seed, .key = key};
     perhaps_error error = {.size = sizeof error};
     int code = perhaps_create(&options, hasher, &error);
     return code < 0 ? fail_library("hash", code, &error) : STATUS_OK;

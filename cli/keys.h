@@ -24,8 +24,9 @@ void show_key(char to[SHOWN_KEY_SIZE], const void *key, size_t length);
 // Standard output is up to date before the tool waits for input, and with --line-buffered after every batch.
 void flush_if_waiting(const struct arguments *arguments, const struct batch *batch);
 
-// A filter of no size, used only for perhaps_hash(): as the library hashes keys for a filter with this seed.
-int hasher_create(uint64_t seed, perhaps_filter **hasher);
+// A filter of no size, used only for perhaps_hash(): as the library hashes keys for a filter with this
+// seed, or this secret key (NULL: none).
+int hasher_create(uint64_t seed, const uint8_t *key, perhaps_filter **hasher);
 void hash_keys(const perhaps_filter *hasher, const struct batch *batch, uint64_t hashes[BATCH_KEYS]);
 
 #endif

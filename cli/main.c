@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "help.h"
+#include "keyfile.h"
 #include "messages.h"
 #include "options.h"
 #include "output.h"
@@ -112,7 +113,12 @@ static int run_command(enum command_id command, int argc, char **argv)
         print_help(command, strcmp(arguments.values[OPTION_HELP], "long") == 0);
         return STATUS_OK;
     }
-    return command_rows[command].run(&arguments);
+    int status = key_take(&arguments);
+    if (status == STATUS_OK) {
+        status = command_rows[command].run(&arguments);
+    }
+    key_forget();
+    return status;
 }
 
 static int run(int argc, char **argv)

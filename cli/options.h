@@ -14,6 +14,7 @@
 #define IN(command) (1u << COMMAND_##command)
 #define IN_KEYS (IN(CREATE) | IN(ADD) | IN(CHECK) | IN(REMOVE) | IN(COUNT) | IN(CALIBRATE) | IN(GUARD))
 #define IN_WRITERS (IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(MERGE) | IN(CONVERT))
+#define IN_FILTERS (IN_KEYS | IN(INFO) | IN(MERGE) | IN(VERIFY) | IN(PLAN) | IN(CONVERT))
 #define IN_ALL ((1u << COMMAND_COUNT_OF) - 1)
 
 // What completions offer after an option; behind VALUE_FILE, a few words.
@@ -59,6 +60,10 @@ enum value_shape {
       "it counts, with closer bounds for frequent keys. The last two cannot remove.")                                  \
     X(SEED, IN(CREATE), 0, "seed", "SEED", VALUE_TEXT, "hash with this number (0)",                                    \
       "Decimal, or hexadecimal after 0x. The same keys, options and seed give the same file, byte for byte.")          \
+    X(KEY_FILE, IN_FILTERS, 0, "key-file", "FILE", VALUE_FILE, "hash with the secret key in this file",                \
+      "16 bytes, or 32 hexadecimal digits. For keys that somebody may choose in order to do harm: without the secret " \
+      "nobody can foresee what a filter takes for present. It is not in the filter; who loses it, loses the filter. "  \
+      "(umask 077; head -c 16 /dev/urandom > FILE) makes one. info, verify and plan can do without.")                  \
     X(METADATA, IN(CREATE), 0, "metadata", "TEXT", VALUE_TEXT, "keep this text in the filter",                         \
       "Up to 64 KiB, shown by info and never looked at.")                                                              \
     X(OUTPUT, IN(MERGE) | IN(CONVERT), 'o', "output", "OUT", VALUE_FILE, "the filter to write", "")                    \

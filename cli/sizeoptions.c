@@ -136,6 +136,9 @@ int fail_size(const struct arguments *arguments, int code, const perhaps_error *
     char subject[96];
     perhaps_error named = *error;
     named.subject[0] = '\0';
+    if (code == PERHAPS_E_UNSUPPORTED && given(arguments, OPTION_KEY_FILE)) {
+        return fail_library("--key-file", code, &named);
+    }
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         bool meant =
             code == PERHAPS_E_MEMORY ? given(arguments, fields[i].id) : strcmp(error->subject, fields[i].subject) == 0;

@@ -28,6 +28,7 @@ endif()
 
 target_compile_definitions(perhaps_compile INTERFACE
   _FILE_OFFSET_BITS=64
+  $<$<BOOL:${PERHAPS_KEYED}>:PERHAPS_KEYED=1>
   $<$<BOOL:${PERHAPS_TEST_SUPPORT}>:PERHAPS_TEST_SUPPORT=1>)
 
 # -U first: some distributions predefine another level.

@@ -20,9 +20,9 @@ static void demand(bool condition, const char *text)
     }
 }
 
-static perhaps_filter *decode(const uint8_t *bytes, size_t size, const perhaps_allocator *allocator)
+static perhaps_filter *decode(const uint8_t *bytes, size_t size, uint32_t flags, const perhaps_allocator *allocator)
 {
-    perhaps_load_options options = {.size = sizeof options, .allocator = allocator};
+    perhaps_load_options options = {.size = sizeof options, .flags = flags, .allocator = allocator};
     perhaps_error error = {.size = sizeof error};
     perhaps_filter *filter = NULL;
     int result = perhaps_decode(bytes, size, &options, &filter, &error);
@@ -64,7 +64,7 @@ static void check_filter(perhaps_filter *filter, const uint8_t *bytes, size_t si
     size_t first_size;
     size_t second_size;
     uint8_t *first = encode(filter, &first_size);
-    perhaps_filter *again = decode(first, first_size, allocator);
+    perhaps_filter *again = decode(first, first_size, 0, allocator);
     demand(again != NULL, "what was loaded and encoded does not load");
     uint8_t *second = encode(again, &second_size);
     demand(second_size == first_size && memcmp(first, second, first_size) == 0, "encoded twice, the bytes differ");
@@ -76,6 +76,36 @@ static void check_filter(perhaps_filter *filter, const uint8_t *bytes, size_t si
     perhaps_free(again);
     free(first);
     free(second);
+}
+
+// What is keyed loads without its key only if that is asked for; then it says nothing.
+static void check_keyless(perhaps_filter *filter, uint32_t flags)
+{
+    size_t size;
+    demand(flags == PERHAPS_OPEN_KEYLESS, "a keyed filter loads without its key");
+    for (uint64_t hash = 0; hash < 16; hash++) {
+        demand(perhaps_might_contain_hash(filter, hash) == 1, "a keyless filter knows something");
+        demand(perhaps_add_hash(filter, hash) == PERHAPS_E_KEY, "a keyless filter is changed");
+    }
+    demand(perhaps_encode(filter, NULL, 0, &size, NULL) == PERHAPS_E_KEY, "a keyless filter is written");
+}
+
+static void load(const uint8_t *bytes, size_t size, uint32_t flags)
+{
+    struct support_memory memory = {0};
+    perhaps_allocator allocator = support_memory_allocator(&memory);
+    perhaps_filter *filter = decode(bytes, size, flags, &allocator);
+    demand(memory.total <= 2 * (uint64_t)size + 4096, "more memory than the input justifies");
+    perhaps_statistics statistics = {.size = sizeof statistics};
+    if (filter != NULL && perhaps_stats(filter, &statistics) == PERHAPS_OK) {
+        if (statistics.hash_source == PERHAPS_HASH_SIPHASH) {
+            check_keyless(filter, flags);
+        } else {
+            check_filter(filter, bytes, size, &allocator);
+        }
+    }
+    perhaps_free(filter);
+    demand(support_memory_is_clean(&memory), "memory is left, or was released with another size");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -91,15 +121,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (data[0] % 3 == 2) {
         (void)format_mend_all(bytes, size - 1);
     }
-    struct support_memory memory = {0};
-    perhaps_allocator allocator = support_memory_allocator(&memory);
-    perhaps_filter *filter = decode(bytes, size - 1, &allocator);
-    demand(memory.total <= 2 * (uint64_t)size + 4096, "more memory than the input justifies");
-    if (filter != NULL) {
-        check_filter(filter, bytes, size - 1, &allocator);
-        perhaps_free(filter);
-    }
-    demand(support_memory_is_clean(&memory), "memory is left, or was released with another size");
+    load(bytes, size - 1, 0);
+    load(bytes, size - 1, PERHAPS_OPEN_KEYLESS);
     free(bytes);
     return 0;
 }

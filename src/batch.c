@@ -87,6 +87,16 @@ static size_t valid_keys(const struct perhaps__keys *keys, size_t first, size_t 
     return valid;
 }
 
+static void hash_block(const struct batch *batch, size_t first, size_t count, uint64_t *hashes)
+{
+    const perhaps_filter *filter = batch->filter;
+    if (filter->hash_source == PERHAPS_HASH_SIPHASH) {
+        perhaps__siphash_keys(batch->keys, first, count, filter->key, hashes);
+    } else {
+        perhaps__hash_keys(batch->keys, first, count, filter->seed, hashes);
+    }
+}
+
 // Handles keys until the end, or one that is none or is refused, and returns how many.
 static size_t run_keys(struct batch *batch)
 {
@@ -95,7 +105,7 @@ static size_t run_keys(struct batch *batch)
     while (handled < batch->count) {
         size_t block = (size_t)perhaps__min(batch->count - handled, BLOCK);
         size_t valid = valid_keys(batch->keys, handled, block);
-        perhaps__hash_keys(batch->keys, handled, valid, batch->filter->seed, hashes);
+        hash_block(batch, handled, valid, hashes);
         size_t done = batch->verb(batch, hashes, handled, valid);
         handled += done;
         if (done < block) {
@@ -112,10 +122,11 @@ static int check_batch(const struct batch *batch)
     if (batch->filter == NULL) {
         return PERHAPS_E_ARGUMENT;
     }
-    if (batch->keys != NULL && batch->filter->hash_source == PERHAPS_HASH_CALLER) {
-        return PERHAPS_E_UNSUPPORTED;
+    int status = batch->keys != NULL ? perhaps__filter_may_hash(batch->filter) : PERHAPS_OK;
+    if (status < 0) {
+        return status;
     }
-    int status = batch->may != NULL ? batch->may(batch->filter) : PERHAPS_OK;
+    status = batch->may != NULL ? batch->may(batch->filter) : PERHAPS_OK;
     if (status < 0) {
         return status;
     }

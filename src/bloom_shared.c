@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Adding to a Bloom filter beside other threads: bits are set by atomic OR, so that none is lost, and readers need nothing.
 #include "bloom.h"
-#include "place.h"
-#include "sizing.h"
-#include "words.h"
-
-// As in bloom_many.c.
-#define KEYS_AHEAD 32
-
-static void fetch_key(const struct perhaps__view *view, const uint64_t *hash, uint64_t *positions)
-{
-    const uint64_t *words = view->memory;
-    struct perhaps__walk walk = perhaps__walk_start(perhaps__place(*hash, view->seed_key));
-    for (uint64_t i = 0; i < view->positions; i++) {
-        positions[i] = perhaps__walk_next(&walk, view->range);
-        __builtin_prefetch(&words[positions[i] >> 6], 0, 1);
-    }
-    perhaps__fetch_hashes(hash);
-}
+#include "place_many.h"
 
 // How many bits this thread has set.
-static uint64_t set_fetched(const struct perhaps__view *view, const uint64_t *positions)
+static uint64_t set_key(const struct perhaps__view *view, const uint64_t *positions)
 {
     uint64_t set = 0;
     for (uint64_t i = 0; i < view->positions; i++) {
+        // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the ring has all view->positions of them
         set += perhaps__bit_set_shared(view->memory, positions[i]);
     }
     return set;
@@ -32,15 +17,17 @@ static uint64_t set_fetched(const struct perhaps__view *view, const uint64_t *po
 // Under the lock of the key no other adder of it is between looking and setting: the first of them finds a bit clear, and
 // leaves none. Other keys may set some of its bits meanwhile, but whoever finds one clear sets it: so "one was clear" is
 // asked first, and not "who has set one".
-static bool claim_fetched(const struct perhaps__view *view, const uint64_t *positions, uint64_t *set)
+static bool claim_key(const struct perhaps__view *view, const uint64_t *positions, uint64_t *set)
 {
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the ring has all view->positions of them
     uint32_t *stripe = perhaps__stripe(&view->stripes, positions[0]);
     bool was_absent = false;
     perhaps__stripe_lock(stripe);
     for (uint64_t i = 0; i < view->positions; i++) {
+        // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the ring has all view->positions of them
         was_absent |= !perhaps__bit_get(view->memory, positions[i]);
     }
-    *set = was_absent ? set_fetched(view, positions) : 0;
+    *set = was_absent ? set_key(view, positions) : 0;
     perhaps__stripe_unlock(stripe);
     return was_absent;
 }
@@ -50,22 +37,18 @@ size_t perhaps__bloom_add_shared(const struct perhaps__view *shared, const uint6
 {
     (void)refusal;
     const struct perhaps__view view = *shared; // out could be part of the original, for all a compiler knows
-    uint64_t positions[KEYS_AHEAD][PERHAPS_MAX_POSITIONS];
-    for (size_t i = 0; i < KEYS_AHEAD && i < count; i++) {
-        fetch_key(&view, hashes + i, positions[i]);
-    }
+    perhaps__key ring[PERHAPS_PLACE_AHEAD];
+    perhaps__ring_start(ring, &view, hashes, count, 1, true);
     for (size_t i = 0; i < count; i++) {
-        uint64_t *key = positions[i % KEYS_AHEAD];
+        const uint64_t *positions = perhaps__ring_key(ring, &view, hashes, i, true);
         uint64_t set = 0;
-        bool is_new = view.claim ? claim_fetched(&view, key, &set) : (set = set_fetched(&view, key)) > 0;
+        bool is_new = view.claim ? claim_key(&view, positions, &set) : (set = set_key(&view, positions)) > 0;
         tally->used += set;
         tally->keys += is_new;
         if (out != NULL) {
             out[i] = is_new;
         }
-        if (i + KEYS_AHEAD < count) {
-            fetch_key(&view, hashes + i + KEYS_AHEAD, key);
-        }
+        perhaps__ring_go_on(ring, &view, hashes, count, i, 1, true);
     }
     return count;
 }

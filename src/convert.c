@@ -26,6 +26,10 @@ static int check(const perhaps_filter *from, uint32_t kind, const perhaps_alloca
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "allocator"},
                              "both allocate and release must be given");
     }
+    if (from->keyless) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_KEY},
+                             "the filter was loaded without its key, and cannot be converted");
+    }
     bool can = from->kind == PERHAPS_KIND_COUNTING && kind == PERHAPS_KIND_BLOOM;
     return can ? PERHAPS_OK : fail_conversion(from, kind, error);
 }
@@ -38,6 +42,7 @@ static perhaps_filter *make_like(const perhaps_filter *from, const perhaps_alloc
         .kind = PERHAPS_KIND_BLOOM,
         .hash_source = from->hash_source,
         .seed = from->seed,
+        .key = from->hash_source == PERHAPS_HASH_SIPHASH ? from->key : NULL,
         .capacity = from->capacity,
         .fpr = from->fpr,
         .at_capacity = from->at_capacity,

@@ -61,6 +61,40 @@ static int take_growth(const struct perhaps__kind *kind, perhaps_options *option
                : PERHAPS_OK;
 }
 
+static bool is_zero(const uint8_t *key)
+{
+    uint8_t bits = 0;
+    for (size_t i = 0; i < PERHAPS_KEY_BYTES; i++) {
+        bits |= key[i];
+    }
+    return bits == 0;
+}
+
+// The hash source, its default filled in, and the secret key that one of them needs.
+static int take_hash(perhaps_options *options, perhaps_error *error)
+{
+    if (options->hash_source == PERHAPS_HASH_DEFAULT) {
+        options->hash_source = options->key != NULL ? PERHAPS_HASH_SIPHASH : PERHAPS_HASH_XXH3;
+    }
+    if (options->hash_source > PERHAPS_HASH_SIPHASH) {
+        return fail_option(error, "hash_source", "there is no hash source with this number");
+    }
+    if (options->hash_source != PERHAPS_HASH_SIPHASH) {
+        return options->key == NULL ? PERHAPS_OK : fail_option(error, "key", "a secret key is for hash source SIPHASH");
+    }
+    if (options->key == NULL) {
+        return fail_option(error, "key", "hash source SIPHASH needs a secret key of 16 bytes");
+    }
+    if (is_zero(options->key)) {
+        return fail_option(error, "key", "a key of nothing but zeros is no secret; take 16 random bytes");
+    }
+    if (!perhaps__siphash_is_supported()) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED, .subject = "hash_source"},
+                             "this library was built without libsodium, and so without keyed filters");
+    }
+    return PERHAPS_OK;
+}
+
 // Takes over and checks everything but the triple.
 static int take_options(const perhaps_options *given, perhaps_options *options, struct perhaps__shape *shape,
                         perhaps_error *error)
@@ -78,16 +112,11 @@ static int take_options(const perhaps_options *given, perhaps_options *options, 
     if (kind == NULL) {
         return fail_option(error, "kind", "there is no kind with this number");
     }
-    if (options->hash_source == PERHAPS_HASH_DEFAULT) {
-        options->hash_source = PERHAPS_HASH_XXH3;
-    }
-    if (options->hash_source > PERHAPS_HASH_CALLER) {
-        return fail_option(error, "hash_source", "there is no hash source with this number");
-    }
     if ((options->flags & ~(uint32_t)(PERHAPS_SHARED | PERHAPS_CLAIM)) != 0) {
         return fail_option(error, "flags", "a flag is set that this release does not know");
     }
-    int status = take_growth(kind, options, error);
+    int status = take_hash(options, error);
+    status = status < 0 ? status : take_growth(kind, options, error);
     return status < 0 ? status : perhaps__take_shape(kind, options, shape, error);
 }
 
@@ -253,6 +282,7 @@ int perhaps_create(const perhaps_options *given, perhaps_filter **out, perhaps_e
         .kind = options.kind,
         .hash_source = options.hash_source,
         .seed = options.seed,
+        .key = options.key,
         .capacity = grows ? options.capacity : size.capacity,
         .fpr = grows ? options.fpr : size.fpr,
         .at_capacity = options.at_capacity,

@@ -70,13 +70,12 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_modulo(uint64_t value, uint64_t d
     return perhaps__min(rest, rest - divisor);
 }
 
-// The fingerprint of a placed hash, evenly spread over [least, least + fingerprints). It is independent of the bucket:
-// high bits of a product on which all bits of the hash act, and of which h mod b tells nothing. Its first bits are those
-// of the narrower fingerprints of the same hash, because those are the same product with a smaller range.
+// The fingerprint of a placed hash, evenly spread over [least, least + fingerprints): its high bits, of which h mod b tells
+// next to nothing as long as b is far below 2^(64 - f). Its first bits are those of the narrower fingerprints of the same
+// hash, because those are the same product with a smaller range.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_fingerprint(uint64_t placed, uint64_t least, uint64_t fingerprints)
 {
-    uint64_t mixed = (placed ^ (placed >> 32)) * UINT64_C(0xd6e8feb86659fd93);
-    return least + perhaps__multiply_high(mixed, fingerprints);
+    return least + perhaps__multiply_high(placed, fingerprints);
 }
 
 // H, in [0, 2^62), so that adding a number of buckets does not overflow. Odd, so that of an even number of buckets none is
@@ -130,11 +129,10 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_ones(uint32_t slots, uint32_t bit
     return ones;
 }
 
-// With `slots` a constant, and `whole` where a bucket is one group, most of this is too.
+// With `slots` and `bits` constants, and `whole` where a bucket is one group, most of this is too.
 PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo perhaps__cuckoo_table(const struct perhaps__view *view, uint32_t slots,
-                                                                   bool whole)
+                                                                   uint32_t bits, bool whole)
 {
-    uint32_t bits = view->shape.cell_bits;
     uint32_t group_slots = whole ? slots : perhaps__cuckoo_group(slots, bits);
     uint64_t ones = perhaps__cuckoo_ones(group_slots, bits);
     return (struct perhaps__cuckoo){

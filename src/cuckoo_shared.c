@@ -35,7 +35,7 @@ INLINE struct key key_of(const struct perhaps__cuckoo *table, uint64_t hash)
 INLINE struct shared shared_of(const struct perhaps__view *view, uint32_t slots, bool whole)
 {
     struct shared shared = {
-        .table = perhaps__cuckoo_table(view, slots, whole),
+        .table = perhaps__cuckoo_table(view, slots, view->shape.cell_bits, whole),
         .stripes = view->stripes,
         .whole = view->tally,
     };

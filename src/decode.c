@@ -10,7 +10,8 @@
 struct decoder {
     const struct perhaps__source *source;
     const perhaps_allocator *allocator;
-    uint32_t flags; // enum perhaps_load_flag
+    uint32_t flags;     // enum perhaps_load_flag
+    const uint8_t *key; // the secret one, or NULL
     perhaps_error *error;
     struct perhaps__fixed_fields fixed;
     struct perhaps__layer_fields layers[PERHAPS_LAYERS_MAX]; // the first fixed.layers of them
@@ -69,6 +70,14 @@ static int read_fixed(struct decoder *decoder)
     return length < sizeof bytes ? fail_cut(decoder, sizeof bytes) : PERHAPS_OK;
 }
 
+// The most that a header can have in a file of this length: a file that is nearly all hole costs nothing, and reading its
+// "header" would cost as much memory as it says.
+static uint64_t most_header(uint64_t length)
+{
+    uint64_t chunks = perhaps__chunks(length) + PERHAPS_LAYERS_MAX;
+    return PERHAPS_FIXED_SIZE + PERHAPS_SECTIONS_MAX + 8 * chunks + PERHAPS_LINE;
+}
+
 static int read_header(struct decoder *decoder)
 {
     uint64_t size = decoder->fixed.header_size;
@@ -77,6 +86,9 @@ static int read_header(struct decoder *decoder)
     }
     if (size > decoder->source->length) {
         return fail_cut(decoder, size);
+    }
+    if (size > most_header(decoder->source->length)) {
+        return fail_damaged(decoder, "size");
     }
     decoder->header = perhaps__allocate(decoder->allocator, size);
     if (decoder->header == NULL) {
@@ -115,6 +127,13 @@ static bool is_rate(uint64_t bits)
     return rate > 0.0 && rate < 1.0;
 }
 
+// Loaded without its key, as was asked.
+static bool is_keyless(const struct decoder *decoder)
+{
+    return decoder->fixed.hash_source == PERHAPS_HASH_SIPHASH && decoder->key == NULL &&
+           (decoder->flags & PERHAPS_OPEN_KEYLESS) != 0;
+}
+
 // What must hold of a field.
 struct check {
     bool holds;
@@ -143,24 +162,31 @@ static bool growth_fits(const struct perhaps__fixed_fields *fixed)
     return known && (fixed->max_capacity == 0 || fixed->max_capacity >= fixed->capacity);
 }
 
+// The check value of a key is odd, and there with the hash source that has a key.
+static bool key_check_fits(const struct perhaps__fixed_fields *fixed)
+{
+    return fixed->hash_source == PERHAPS_HASH_SIPHASH ? (fixed->key_check & 1) != 0 : fixed->key_check == 0;
+}
+
 static int check_fixed(const struct decoder *decoder)
 {
     const struct perhaps__fixed_fields *fixed = &decoder->fixed;
     const struct check checks[] = {
         {fixed->fixed_size == PERHAPS_FIXED_SIZE, "fixed size"},
         {fixed->payload_size % PERHAPS_LINE == 0 && fixed->payload_size > 0, "payload size"},
-        {fixed->section_size % 8 == 0, "section size"},
+        {fixed->section_size % 8 == 0 && fixed->section_size <= PERHAPS_SECTIONS_MAX, "section size"},
         {fixed->chunk_shift == PERHAPS_CHUNK_SHIFT, "chunk size"},
         {perhaps__kind((uint32_t)fixed->kind) != NULL, "kind"},
-        {fixed->hash_source == PERHAPS_HASH_XXH3 || fixed->hash_source == PERHAPS_HASH_CALLER, "hash source"},
+        {fixed->hash_source >= PERHAPS_HASH_XXH3 && fixed->hash_source <= PERHAPS_HASH_SIPHASH, "hash source"},
+        {key_check_fits(fixed), "key check value"},
         {fixed->capacity > 0, "capacity"},
         {is_rate(fixed->fpr), "false-positive rate"},
         {(fixed->flags & ~(uint64_t)PERHAPS_FLAG_ADDS_SUMMED) == 0, "flags"},
         {fixed->layers >= 1 && fixed->layers <= PERHAPS_LAYERS_MAX, "number of layers"},
         {fixed->at_capacity <= PERHAPS_AT_CAPACITY_GROW, "choice at capacity"},
         {growth_fits(fixed), "growth"},
-        {(fixed->reserved1 | fixed->reserved2 | fixed->reserved3 | fixed->reserved4 | fixed->reserved5 |
-          fixed->reserved6 | fixed->reserved7) == 0,
+        {(fixed->reserved2 | fixed->reserved3 | fixed->reserved4 | fixed->reserved5 | fixed->reserved6 |
+          fixed->reserved7) == 0,
          "reserved part"},
     };
     return fail_first(decoder, checks, PERHAPS_COUNT(checks));
@@ -297,6 +323,30 @@ static int check_layers(const struct decoder *decoder)
     return chunks == decoder->fixed.chunks ? PERHAPS_OK : fail_damaged(decoder, "number of chunks");
 }
 
+// The key that was given, against the one that the filter has.
+static int check_key(const struct decoder *decoder)
+{
+    bool keyed = decoder->fixed.hash_source == PERHAPS_HASH_SIPHASH;
+    if (!keyed && decoder->key != NULL) {
+        return FAIL(decoder, PERHAPS_E_KEY,
+                    "has no secret key, but one was given: it is not the filter that was meant");
+    }
+    if (!keyed || is_keyless(decoder)) {
+        return PERHAPS_OK;
+    }
+    if (!perhaps__siphash_is_supported()) {
+        return FAIL(decoder, PERHAPS_E_UNSUPPORTED,
+                    "has a secret key, and this library was built without libsodium, which hashing with it needs");
+    }
+    if (decoder->key == NULL) {
+        return FAIL(decoder, PERHAPS_E_KEY, "has a secret key, without which it cannot be asked, and none was given");
+    }
+    if (perhaps__key_check(decoder->key) != decoder->fixed.key_check) {
+        return FAIL(decoder, PERHAPS_E_KEY, "has another secret key than the one that was given");
+    }
+    return PERHAPS_OK;
+}
+
 static struct perhaps__size size_of_layer(const struct perhaps__layer_fields *layer)
 {
     return (struct perhaps__size){
@@ -344,6 +394,7 @@ static int make_filter(struct decoder *decoder)
         .kind = (uint32_t)fixed->kind,
         .hash_source = (uint32_t)fixed->hash_source,
         .seed = fixed->seed,
+        .key = fixed->hash_source == PERHAPS_HASH_SIPHASH ? decoder->key : NULL,
         .capacity = fixed->capacity,
         .fpr = perhaps__double_of(fixed->fpr),
         .at_capacity = (uint32_t)fixed->at_capacity,
@@ -366,13 +417,15 @@ static int make_filter(struct decoder *decoder)
         status = perhaps_set_metadata(filter, decoder->metadata, (size_t)decoder->metadata_size);
         status = status == PERHAPS_E_MEMORY ? fail_memory(decoder) : status;
     }
+    filter->key_check = (uint32_t)fixed->key_check;
+    filter->keyless = is_keyless(decoder); // not before: its metadata cannot be set
     return status;
 }
 
 // Checked before the payload is read: a build that hashes differently need not look at it.
 static int check_probe(const struct decoder *decoder)
 {
-    if (perhaps__filter_probe(decoder->filter) != decoder->fixed.probe) {
+    if (!decoder->filter->keyless && perhaps__filter_probe(decoder->filter) != decoder->fixed.probe) {
         return FAIL(decoder, PERHAPS_E_PROBE,
                     "this build hashes or places keys differently from the one that wrote the filter, so its answers "
                     "would be wrong; rebuild the filter, or the library against another xxHash");
@@ -473,6 +526,7 @@ static int run_steps(struct decoder *decoder)
     status = status < 0 ? status : check_extent(decoder);
     status = status < 0 ? status : read_sections(decoder);
     status = status < 0 ? status : check_layers(decoder);
+    status = status < 0 ? status : check_key(decoder);
     status = status < 0 ? status : make_filter(decoder);
     status = status < 0 ? status : check_probe(decoder);
     status = status < 0 ? status : read_payload(decoder);
@@ -484,7 +538,8 @@ int perhaps__decode(const struct perhaps__source *source, const struct perhaps__
                     perhaps_filter **filter, perhaps_error *error)
 {
     const perhaps_allocator *allocator = &loading->allocator;
-    struct decoder decoder = {.source = source, .allocator = allocator, .flags = loading->flags, .error = error};
+    struct decoder decoder = {
+        .source = source, .allocator = allocator, .flags = loading->flags, .key = loading->key, .error = error};
     int status = run_steps(&decoder);
     perhaps__release(allocator, decoder.header, decoder.header_size);
     if (status < 0) {
@@ -498,52 +553,4 @@ int perhaps__decode(const struct perhaps__source *source, const struct perhaps__
     }
     *filter = decoder.filter;
     return PERHAPS_OK;
-}
-
-int perhaps__take_load_options(const perhaps_load_options *given, struct perhaps__loading *loading,
-                               perhaps_error *error)
-{
-    const uint32_t known_flags = PERHAPS_OPEN_COPY | PERHAPS_OPEN_SHARED | PERHAPS_OPEN_CLAIM;
-    perhaps_load_options options = {.size = sizeof options};
-    if (given != NULL && !perhaps__take_options(&options, sizeof options, given)) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "options"},
-                             "size is not set, or a field is used that this release does not know");
-    }
-    if ((options.flags & ~known_flags) != 0 || options.reserved != 0) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "flags"},
-                             "a flag is set that this call does not know");
-    }
-    if (!perhaps__take_allocator(&loading->allocator, options.allocator)) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "allocator"},
-                             "both allocate and release must be given");
-    }
-    loading->flags = options.flags;
-    return PERHAPS_OK;
-}
-
-int perhaps__read_memory(void *context, uint64_t offset, void *bytes, size_t size, perhaps_error *error)
-{
-    (void)error;
-    memcpy(bytes, (const uint8_t *)context + offset, size);
-    return PERHAPS_OK;
-}
-
-int perhaps_decode(const void *bytes, size_t length, const perhaps_load_options *given, perhaps_filter **filter,
-                   perhaps_error *error)
-{
-    if (filter == NULL || (bytes == NULL && length > 0)) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
-    }
-    struct perhaps__loading loading;
-    int status = perhaps__take_load_options(given, &loading, error);
-    if (status < 0) {
-        return status;
-    }
-    struct perhaps__source source = {
-        .context = (void *)(uintptr_t)bytes, // perhaps__read_memory() only reads
-        .read = perhaps__read_memory,
-        .length = length,
-        .subject = NULL,
-    };
-    return perhaps__decode(&source, &loading, filter, error);
 }

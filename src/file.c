@@ -159,27 +159,6 @@ static bool remember_origin(perhaps_filter *filter, const char *path, const stru
     return true;
 }
 
-int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_options *options, perhaps_filter **newer,
-                   perhaps_error *error)
-{
-    if (filter == NULL || newer == NULL) {
-        return fail_argument(error);
-    }
-    if (filter->origin == NULL) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
-                             "the filter was not opened from a file");
-    }
-    struct stat status;
-    if (stat(filter->origin->path, &status) != 0) {
-        return fail_io(error, filter->origin->path, "examined");
-    }
-    if (is_same_file(filter->origin, &status)) {
-        return 0;
-    }
-    int result = perhaps_open(filter->origin->path, options, newer, error);
-    return result < 0 ? result : 1;
-}
-
 /* ---------------------------------------------------------------- opening */
 
 static int open_file(struct file_source *file, const struct stat *status, const struct perhaps__loading *loading,
@@ -188,7 +167,7 @@ static int open_file(struct file_source *file, const struct stat *status, const 
     bool copied = (loading->flags & PERHAPS_OPEN_COPY) != 0 || status->st_size == 0; // nothing maps no bytes
     perhaps_filter *opened = NULL;
     int result = (copied ? open_copy : open_mapped)(file, (uint64_t)status->st_size, loading, &opened, error);
-    if (result < 0) {
+    if (opened == NULL) {
         return result;
     }
     if (!remember_origin(opened, file->path, status)) {
@@ -199,6 +178,27 @@ static int open_file(struct file_source *file, const struct stat *status, const 
     return PERHAPS_OK;
 }
 
+static int open_path(const char *path, const struct perhaps__loading *loading, perhaps_filter **filter,
+                     perhaps_error *error)
+{
+    // Not to hang on a pipe that nobody writes to; regular files ignore the flag.
+    struct file_source file = {perhaps__files->open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0), path};
+    if (file.file < 0) {
+        return fail_io(error, path, "opened");
+    }
+    int result;
+    struct stat status;
+    if (perhaps__files->stat(file.file, &status) != 0) {
+        result = fail_io(error, path, "examined");
+    } else if (!S_ISREG(status.st_mode)) {
+        result = fail_not_a_file(error, path, status.st_mode);
+    } else {
+        result = open_file(&file, &status, loading, filter, error);
+    }
+    close_quietly(file.file);
+    return result;
+}
+
 int perhaps_open(const char *path, const perhaps_load_options *given, perhaps_filter **filter, perhaps_error *error)
 {
     if (path == NULL || filter == NULL) {
@@ -206,24 +206,36 @@ int perhaps_open(const char *path, const perhaps_load_options *given, perhaps_fi
     }
     struct perhaps__loading loading;
     int result = perhaps__take_load_options(given, &loading, error);
+    return result < 0 ? result : open_path(path, &loading, filter, error);
+}
+
+int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_options *options, perhaps_filter **newer,
+                   perhaps_error *error)
+{
+    if (filter == NULL || newer == NULL) {
+        return fail_argument(error);
+    }
+    if (filter->origin == NULL) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
+                             "the filter was not opened from a file");
+    }
+    struct perhaps__loading loading;
+    int result = perhaps__take_load_options(options, &loading, error);
     if (result < 0) {
         return result;
     }
-    // Not to hang on a pipe that nobody writes to; regular files ignore the flag.
-    struct file_source file = {perhaps__files->open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0), path};
-    if (file.file < 0) {
-        return fail_io(error, path, "opened");
+    if (loading.key == NULL && filter->key_check != 0 && !filter->keyless) {
+        loading.key = filter->key;
     }
     struct stat status;
-    if (perhaps__files->stat(file.file, &status) != 0) {
-        result = fail_io(error, path, "examined");
-    } else if (!S_ISREG(status.st_mode)) {
-        result = fail_not_a_file(error, path, status.st_mode);
-    } else {
-        result = open_file(&file, &status, &loading, filter, error);
+    if (stat(filter->origin->path, &status) != 0) {
+        return fail_io(error, filter->origin->path, "examined");
     }
-    close_quietly(file.file);
-    return result;
+    if (is_same_file(filter->origin, &status)) {
+        return 0;
+    }
+    result = open_path(filter->origin->path, &loading, newer, error);
+    return result < 0 ? result : 1;
 }
 
 /* ---------------------------------------------------------------- saving */
@@ -389,6 +401,9 @@ int perhaps_save(const perhaps_filter *filter, const char *path, perhaps_error *
 {
     if (filter == NULL || path == NULL) {
         return fail_argument(error);
+    }
+    if (filter->keyless) {
+        return perhaps__fail_keyless(error, path);
     }
     struct replacement replacement = {.path = path};
     if (!resolve_target(&replacement)) {

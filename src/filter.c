@@ -18,6 +18,10 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
     filter->kind = plan->kind;
     filter->hash_source = plan->hash_source;
     filter->seed = plan->seed;
+    if (plan->key != NULL) {
+        memcpy(filter->key, plan->key, sizeof filter->key);
+        filter->key_check = perhaps__key_check(plan->key);
+    }
     filter->setting.seed_key = perhaps__seed_key(plan->seed);
     filter->capacity = plan->capacity;
     filter->fpr = plan->fpr;
@@ -87,11 +91,41 @@ struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct
     return layer;
 }
 
+static int ask_keyless(const void *filter, uint64_t hash)
+{
+    (void)filter;
+    (void)hash;
+    return 1;
+}
+
+static void ask_many_keyless(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)
+{
+    (void)view;
+    (void)hashes;
+    memset(out, 1, count);
+}
+
+// Whether this build places hashes as the one that wrote the filter is not known without the key, and so is nothing of any
+// hash. Calls that change the filter never come as far as its view.
+static struct perhaps__view keyless_view(const perhaps_filter *filter)
+{
+    struct perhaps__view view = filter->layers[0]->view;
+    view.ask = ask_keyless;
+    view.ask_many = ask_many_keyless;
+    view.count_many = NULL;
+    return view;
+}
+
 // Readers of a shared filter that grows go through the layers from the beginning: its view never changes under them.
 void perhaps__filter_refresh(perhaps_filter *filter)
 {
     bool one_for_ever = filter->shared == NULL || filter->growth.factor == 0;
-    filter->view = filter->layer_count == 1 && one_for_ever ? filter->layers[0]->view : perhaps__layers_view(filter);
+    if (filter->keyless) {
+        filter->view = keyless_view(filter);
+    } else {
+        filter->view =
+            filter->layer_count == 1 && one_for_ever ? filter->layers[0]->view : perhaps__layers_view(filter);
+    }
 }
 
 // Releases all layers but the first `count`, the oldest ones.
@@ -136,6 +170,7 @@ void perhaps_free(perhaps_filter *filter)
     }
     perhaps__release(&allocator, filter->metadata, filter->metadata_size);
     perhaps__release(&allocator, filter->origin, filter->origin_size);
+    perhaps__wipe(filter->key, sizeof filter->key);
     perhaps__release(&allocator, filter, sizeof *filter);
 }
 
@@ -144,8 +179,9 @@ int perhaps_clear(perhaps_filter *filter)
     if (filter == NULL) {
         return PERHAPS_E_ARGUMENT;
     }
-    if (perhaps__filter_is_read_only(filter)) {
-        return PERHAPS_E_READ_ONLY;
+    int status = perhaps__filter_may_change(filter);
+    if (status < 0) {
+        return status;
     }
     perhaps__close(filter);
     for (uint32_t i = 0; i < filter->layer_count; i++) {
@@ -178,8 +214,9 @@ int perhaps_set_metadata(perhaps_filter *filter, const void *metadata, size_t le
     if (filter == NULL || (metadata == NULL && length > 0)) {
         return PERHAPS_E_ARGUMENT;
     }
-    if (perhaps__filter_is_read_only(filter)) {
-        return PERHAPS_E_READ_ONLY;
+    int status = perhaps__filter_may_change(filter);
+    if (status < 0) {
+        return status;
     }
     if (length > PERHAPS_METADATA_MAX) {
         return PERHAPS_E_LIMIT;
@@ -210,7 +247,8 @@ uint64_t perhaps__filter_probe(const perhaps_filter *filter)
         bytes[i] = (uint8_t)(i % 251);
     }
     for (size_t i = 0; i < PERHAPS_COUNT(lengths); i++) {
-        uint64_t hash = filter->hash_source == PERHAPS_HASH_CALLER ? i : perhaps__hash(bytes, lengths[i], filter->seed);
+        bool caller = filter->hash_source == PERHAPS_HASH_CALLER;
+        uint64_t hash = caller ? i : perhaps__filter_hash(filter, bytes, lengths[i]);
         uint64_t placed = perhaps__place(hash, filter->setting.seed_key);
         for (uint32_t j = 0; j < filter->layer_count; j++) {
             digest = filter->layers[j]->operations->probe(filter->layers[j], digest, placed);

@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "layer.h"
+#include "siphash.h"
 
 struct perhaps_filter {
     struct perhaps__view view; // first: see perhaps_ask_hash()
@@ -26,6 +27,7 @@ struct perhaps_filter {
     uint8_t *metadata;
     size_t metadata_size;
     perhaps_allocator allocator;
+    bool keyless; // loaded without its key: it tells what is in its header, and nothing of keys
     // The mapped file that holds the payload of a read-only filter, or NULL; unmap gives it back.
     void *mapping;
     size_t mapping_size;
@@ -33,6 +35,9 @@ struct perhaps_filter {
     // The file that it was opened from, or NULL. What it is there is file.c's.
     struct perhaps__origin *origin;
     size_t origin_size;
+    // The secret of hash source SIPHASH, overwritten by perhaps_free().
+    uint8_t key[PERHAPS_KEY_BYTES];
+    uint32_t key_check; // what the file says of it; 0 for other sources
 };
 
 // Everything about a filter but its layers.
@@ -40,6 +45,7 @@ struct perhaps__plan {
     uint32_t kind;
     uint32_t hash_source;
     uint64_t seed;
+    const uint8_t *key; // of hash source SIPHASH, copied; otherwise NULL
     uint64_t capacity;
     double fpr;
     uint32_t at_capacity;
@@ -75,6 +81,23 @@ static inline uint32_t perhaps__filter_layers(const perhaps_filter *filter)
 static inline struct perhaps__layer *perhaps__filter_newest(const perhaps_filter *filter)
 {
     return filter->layers[perhaps__filter_layers(filter) - 1];
+}
+
+// The hash of a key, in a filter that has a hash of its own and is not keyless.
+static inline uint64_t perhaps__filter_hash(const perhaps_filter *filter, const void *key, size_t length)
+{
+    return PERHAPS_UNLIKELY(filter->hash_source == PERHAPS_HASH_SIPHASH) ? perhaps__siphash(key, length, filter->key)
+                                                                         : perhaps__hash(key, length, filter->seed);
+}
+
+// 0, or why the calls that take the bytes of a key cannot be used: the caller hashes, or the secret key is missing.
+static inline int perhaps__filter_may_hash(const perhaps_filter *filter)
+{
+    if (PERHAPS_LIKELY(filter->hash_source == PERHAPS_HASH_XXH3)) {
+        return PERHAPS_OK;
+    }
+    int keyed = filter->keyless ? PERHAPS_E_KEY : PERHAPS_OK;
+    return filter->hash_source == PERHAPS_HASH_CALLER ? PERHAPS_E_UNSUPPORTED : keyed;
 }
 
 // Bytes of the payloads of all layers. Not while threads add to the filter.

@@ -122,6 +122,13 @@ static uint8_t *encode_table(const struct perhaps__layer *layer, uint8_t *at)
     return at;
 }
 
+// Its probe fingerprint cannot be computed.
+int perhaps__fail_keyless(perhaps_error *error, const char *subject)
+{
+    return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_KEY, .subject = subject},
+                         "the filter was loaded without its secret key, and cannot be written");
+}
+
 void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
 {
     uint64_t size = perhaps__header_size(filter);
@@ -149,6 +156,7 @@ void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
                                      .max_bytes = filter->max_bytes,
                                      .ambiguous = filter->ambiguous,
                                      .at_capacity = filter->at_capacity,
+                                     .key_check = filter->key_check,
                                  });
     uint8_t *table = encode_sections(filter, header + PERHAPS_FIXED_SIZE);
     for (uint32_t i = 0; i < filter->layer_count; i++) {
@@ -175,6 +183,9 @@ void perhaps__encode(const perhaps_filter *filter, uint8_t *buffer)
 // Closed to writers.
 static int encode(const perhaps_filter *filter, void *buffer, size_t capacity, size_t *written, perhaps_error *error)
 {
+    if (filter->keyless) {
+        return perhaps__fail_keyless(error, NULL);
+    }
     uint64_t needed = perhaps__encoded_size(filter);
     if (capacity < needed || buffer == NULL) {
         struct perhaps__failure failure = {.code = PERHAPS_E_SPACE, .value = capacity, .limit = needed};

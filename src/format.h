@@ -9,6 +9,7 @@
 #define PERHAPS_FIXED_SIZE 192
 #define PERHAPS_SECTION_HEAD 16
 #define PERHAPS_LAYER_SIZE 112
+#define PERHAPS_SECTIONS_MAX (UINT64_C(1) << 20) // bytes of all sections together
 #define PERHAPS_CHUNK_SHIFT 20
 #define PERHAPS_CHUNK (UINT64_C(1) << PERHAPS_CHUNK_SHIFT)
 #define PERHAPS_MAGIC UINT64_C(0x73706168726570b6)
@@ -42,7 +43,7 @@ enum perhaps__section_type { PERHAPS_SECTION_LAYERS = 1, PERHAPS_SECTION_METADAT
     X(max_bytes, 120, 8)                                                                                               \
     X(ambiguous, 128, 8)                                                                                               \
     X(at_capacity, 136, 4)                                                                                             \
-    X(reserved1, 140, 4)                                                                                               \
+    X(key_check, 140, 4)                                                                                               \
     X(reserved2, 144, 8)                                                                                               \
     X(reserved3, 152, 8)                                                                                               \
     X(reserved4, 160, 8)                                                                                               \
@@ -92,6 +93,9 @@ uint64_t perhaps__header_size(const perhaps_filter *filter);
 // Writes the header into `header`, of exactly perhaps__header_size() bytes.
 void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header);
 
+// A keyless filter cannot be encoded: PERHAPS_E_KEY.
+int perhaps__fail_keyless(perhaps_error *error, const char *subject);
+
 // All bytes that a filter encodes to, and their number. Not while threads add to it.
 uint64_t perhaps__encoded_size(const perhaps_filter *filter);
 void perhaps__encode(const perhaps_filter *filter, uint8_t *buffer);
@@ -112,7 +116,8 @@ int perhaps__read_memory(void *context, uint64_t offset, void *bytes, size_t siz
 // How a filter is to be loaded.
 struct perhaps__loading {
     perhaps_allocator allocator;
-    uint32_t flags; // enum perhaps_load_flag
+    uint32_t flags;     // enum perhaps_load_flag
+    const uint8_t *key; // or NULL
 };
 
 // Validates everything and makes a filter. With a mapping its payload is the mapping's; filter->mapping is then for the

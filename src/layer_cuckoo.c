@@ -46,7 +46,7 @@ static struct perhaps__cuckoo table_of(const struct perhaps__layer *layer)
         .reciprocal = perhaps__cuckoo_reciprocal(layer->range),
         .shape = layer->shape,
     };
-    return perhaps__cuckoo_table(&view, layer->shape.slots, false);
+    return perhaps__cuckoo_table(&view, layer->shape.slots, layer->shape.cell_bits, false);
 }
 
 static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)

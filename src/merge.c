@@ -11,6 +11,13 @@ static int fail_mismatch(perhaps_error *error, const char *what, uint64_t into, 
                          (unsigned long long)into, (unsigned long long)from);
 }
 
+// The keys, not only their check values, of which one in 2^31 is that of another key.
+static int check_keys(const perhaps_filter *into, const perhaps_filter *from, perhaps_error *error)
+{
+    bool equal = memcmp(into->key, from->key, sizeof into->key) == 0;
+    return equal ? PERHAPS_OK : fail_mismatch(error, "key check value", into->key_check, from->key_check);
+}
+
 static int check_equal(const perhaps_filter *into, const perhaps_filter *from, perhaps_error *error)
 {
     const struct perhaps__layer *a = into->layers[0];
@@ -26,7 +33,7 @@ static int check_equal(const perhaps_filter *into, const perhaps_filter *from, p
         {"width of counters or fingerprints", a->shape.cell_bits, b->shape.cell_bits}, // the size follows from it
         {"size in bits", a->bits, b->bits},
         {"number of positions", a->shape.positions, b->shape.positions},
-        {"layout of blocks", a->shape.layout, b->shape.layout},
+        {"layout of blocks or base bits of fingerprints", a->shape.layout, b->shape.layout},
         {"number of slots in a bucket", a->shape.slots, b->shape.slots},
         {"number of buckets", a->range, b->range},
         {"policy", a->shape.policy, b->shape.policy},
@@ -37,7 +44,7 @@ static int check_equal(const perhaps_filter *into, const perhaps_filter *from, p
             return fail_mismatch(error, checks[i].what, checks[i].into, checks[i].from);
         }
     }
-    return PERHAPS_OK;
+    return check_keys(into, from, error);
 }
 
 // Both are closed to writers.
@@ -61,8 +68,11 @@ int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_erro
     if (into == NULL || from == NULL) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
-    if (perhaps__filter_is_read_only(into)) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_READ_ONLY}, NULL);
+    int status = from->keyless ? PERHAPS_E_KEY : perhaps__filter_may_change(into);
+    if (status < 0) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = status},
+                             status == PERHAPS_E_KEY ? "a filter was loaded without its key, and cannot be merged"
+                                                     : NULL);
     }
     if (into->growth.factor != 0 || from->growth.factor != 0) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
@@ -75,7 +85,7 @@ int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_erro
                                    "a filter that counts cannot be merged into itself: that would double its counts");
     }
     perhaps__close_both(into, from);
-    int status = merge(into, from, error);
+    status = merge(into, from, error);
     perhaps__open_both(into, from);
     return status;
 }

@@ -7,6 +7,9 @@
 
 int perhaps__filter_may_change(const perhaps_filter *filter)
 {
+    if (PERHAPS_UNLIKELY(filter->keyless)) {
+        return PERHAPS_E_KEY;
+    }
     return perhaps__filter_is_read_only(filter) ? PERHAPS_E_READ_ONLY : PERHAPS_OK;
 }
 
@@ -66,14 +69,14 @@ static int check_key(const perhaps_filter *filter, const void *key, size_t lengt
     if (PERHAPS_UNLIKELY(filter == NULL || (key == NULL && length > 0))) {
         return PERHAPS_E_ARGUMENT;
     }
-    return filter->hash_source == PERHAPS_HASH_CALLER ? PERHAPS_E_UNSUPPORTED : PERHAPS_OK;
+    return perhaps__filter_may_hash(filter);
 }
 
 int perhaps_hash(const perhaps_filter *filter, const void *key, size_t length, uint64_t *hash)
 {
     int status = hash != NULL ? check_key(filter, key, length) : PERHAPS_E_ARGUMENT;
     if (status == PERHAPS_OK) {
-        *hash = perhaps__hash(key, length, filter->seed);
+        *hash = perhaps__filter_hash(filter, key, length);
     }
     return status;
 }
@@ -137,31 +140,31 @@ int perhaps_remove_hash(perhaps_filter *filter, uint64_t hash)
 int perhaps_add(perhaps_filter *filter, const void *key, size_t length)
 {
     int status = check_key(filter, key, length);
-    return status < 0 ? status : perhaps_add_hash(filter, perhaps__hash(key, length, filter->seed));
+    return status < 0 ? status : perhaps_add_hash(filter, perhaps__filter_hash(filter, key, length));
 }
 
 int perhaps_might_contain(const perhaps_filter *filter, const void *key, size_t length)
 {
     int status = check_key(filter, key, length);
-    return status < 0 ? status : perhaps_might_contain_hash(filter, perhaps__hash(key, length, filter->seed));
+    return status < 0 ? status : perhaps_might_contain_hash(filter, perhaps__filter_hash(filter, key, length));
 }
 
 uint64_t perhaps_count_at_most(const perhaps_filter *filter, const void *key, size_t length)
 {
     int status = check_key(filter, key, length);
     return status < 0 ? PERHAPS_COUNT_UNBOUNDED
-                      : perhaps_count_at_most_hash(filter, perhaps__hash(key, length, filter->seed));
+                      : perhaps_count_at_most_hash(filter, perhaps__filter_hash(filter, key, length));
 }
 
 int perhaps_might_contain_times(const perhaps_filter *filter, const void *key, size_t length, uint64_t times)
 {
     int status = check_key(filter, key, length);
     return status < 0 ? status
-                      : perhaps_might_contain_times_hash(filter, perhaps__hash(key, length, filter->seed), times);
+                      : perhaps_might_contain_times_hash(filter, perhaps__filter_hash(filter, key, length), times);
 }
 
 int perhaps_remove(perhaps_filter *filter, const void *key, size_t length)
 {
     int status = check_key(filter, key, length);
-    return status < 0 ? status : perhaps_remove_hash(filter, perhaps__hash(key, length, filter->seed));
+    return status < 0 ? status : perhaps_remove_hash(filter, perhaps__filter_hash(filter, key, length));
 }

@@ -21,6 +21,7 @@ static perhaps_statistics describe_filter(const perhaps_filter *filter)
         .max_capacity = filter->growth.max_capacity,
         .max_bytes = filter->max_bytes,
         .ambiguous = filter->ambiguous,
+        .key_check = filter->key_check,
     };
 }
 

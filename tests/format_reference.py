@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """A second reader of docs/format.md, written from its text alone, on an independent build of xxHash.
 
-    tests/format_reference.py FILE...         prints what each filter says of itself
-    tests/format_reference.py --golden FOLDER  checks every *.perhaps there against the keys in its *.keys
+    tests/format_reference.py [--key HEX] FILE...          prints what each filter says of itself
+    tests/format_reference.py [--key HEX] --golden FOLDER  checks every *.perhaps there against the keys in its *.keys
+
+HEX is the secret key of filters that have one, as 32 hexadecimal digits.
 
 A .keys file has a line for each key with its answer, "+" perhaps or "-" surely absent: a space, then the key in
 hexadecimal, or the hash as a number where the caller hashes.
@@ -33,6 +35,37 @@ def mix(x):
 def demand(condition, what):
     if not condition:
         raise ValueError(what)
+
+
+def rotate(x, bits):
+    return (x << bits | x >> (64 - bits)) & MASK
+
+
+def sip_round(a, b, c, d):
+    a, c = (a + b) & MASK, (c + d) & MASK
+    b, d = rotate(b, 13) ^ a, rotate(d, 16) ^ c
+    a, c = rotate(a, 32), (c + b) & MASK
+    a = (a + d) & MASK
+    b, d = rotate(b, 17) ^ c, rotate(d, 21) ^ a
+    return a, b, rotate(c, 32), d
+
+
+def siphash(data, secret):
+    """SipHash-2-4, after the paper of Aumasson and Bernstein."""
+    low, high = struct.unpack("<QQ", secret)
+    state = (low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D, low ^ 0x6C7967656E657261, high ^ 0x7465646279746573)
+    padded = data + bytes(7 - len(data) % 8) + bytes([len(data) % 256])
+    for (word,) in struct.iter_unpack("<Q", padded):
+        state = sip_round(*sip_round(*state[:3], state[3] ^ word))
+        state = (state[0] ^ word, *state[1:])
+    state = (*state[:2], state[2] ^ 0xFF, state[3])
+    for _ in range(4):
+        state = sip_round(*state)
+    return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
+def key_check(secret):
+    return siphash(b"perhaps: key check value", secret) & 0xFFFFFFFF | 1
 
 
 class Layer:
@@ -67,8 +100,7 @@ class Layer:
         at = self.place(key_hash)
         appended = self.cell_bits - self.layout
         fingerprints = (1 << self.cell_bits) - (1 << appended)
-        mixed = (at ^ at >> 32) * 0xD6E8FEB86659FD93 & MASK
-        fingerprint = (1 << appended) + (mixed * fingerprints >> 64)
+        fingerprint = (1 << appended) + (at * fingerprints >> 64)
         total = (fingerprint >> appended) * 0x9E3779B97F4A7C15 & MASK
         total = (total ^ total >> 32) >> 2 | 1
         first = at % self.range
@@ -122,15 +154,18 @@ class Layer:
 
 
 class Filter:
-    def __init__(self, data):
+    def __init__(self, data, secret=None):
+        self.secret = secret
         demand(data[:8] == b"\xb6perhaps", "magic")
         (self.version, fixed_size, header_size, payload_size, section_size, sections, chunk_shift, chunks, self.kind,
          self.source, self.seed, self.capacity, self.fpr, self.flags, self.probe, layers) = struct.unpack(
              "<IIQQQIIQIIQQdQQI", data[8:108])
-        (self.growth, self.max_capacity, self.max_bytes, self.ambiguous, self.at_capacity) = struct.unpack(
-            "<IQQQI", data[108:140])
+        (self.growth, self.max_capacity, self.max_bytes, self.ambiguous, self.at_capacity,
+         self.key_check) = struct.unpack("<IQQQII", data[108:144])
         demand(self.version == 0 and fixed_size == 192 and 1 <= layers <= 32 and chunk_shift == 20, "fixed part")
-        demand(not any(data[140:192]), "reserved")
+        demand(not any(data[144:192]), "reserved")
+        demand(self.source != 3 or secret is not None, "its secret key is needed")
+        demand(self.key_check == (key_check(secret) if self.source == 3 else 0), "key check value")
         demand(header_size % 64 == 0 and header_size + payload_size == len(data), "sizes")
         header = data[:header_size]
         demand(checksum(header[:-8]) == struct.unpack("<Q", header[-8:])[0], "header checksum")
@@ -166,6 +201,8 @@ class Filter:
         demand(not any(table[8 * chunks:]) and len(table) - 8 * chunks < 64, "padding")
 
     def hash(self, key):
+        if self.source == 3:
+            return siphash(key, self.secret)
         return key if self.source == 2 else xxhash.xxh3_64_intdigest(key, self.seed)
 
     def place(self, key_hash):
@@ -185,11 +222,11 @@ class Filter:
         return digest
 
 
-def check_golden(folder):
+def check_golden(folder, secret):
     files = sorted(pathlib.Path(folder).glob("*.perhaps"))
     demand(files, "no golden files")
     for path in files:
-        golden = Filter(path.read_bytes())
+        golden = Filter(path.read_bytes(), secret)
         keys = path.with_suffix(".keys").read_text(encoding="ascii").splitlines()
         for line in keys:
             sign, key = line[:1], line[2:]
@@ -199,11 +236,18 @@ def check_golden(folder):
 
 
 def main():
-    if len(sys.argv) == 3 and sys.argv[1] == "--golden":
-        check_golden(sys.argv[2])
+    arguments, secret = sys.argv[1:], None
+    if arguments[:1] == ["--key"]:
+        secret = bytes.fromhex(arguments[1])
+        demand(len(secret) == 16, "a secret key has 16 bytes")
+        arguments = arguments[2:]
+        bytes_of_vector = bytes(range(15))  # the test vector of the paper
+        demand(siphash(bytes_of_vector, bytes(range(16))) == 0xA129CA6149BE45E5, "SipHash is not SipHash")
+    if len(arguments) == 2 and arguments[0] == "--golden":
+        check_golden(arguments[1], secret)
         return
-    for name in sys.argv[1:]:
-        read = Filter(pathlib.Path(name).read_bytes())
+    for name in arguments:
+        read = Filter(pathlib.Path(name).read_bytes(), secret)
         print(f"{name}: n {read.capacity} p {read.fpr} seed {read.seed} probe {read.probe:#x} "
               f"metadata {len(read.metadata)}")
         for layer in read.layers:

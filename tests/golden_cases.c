@@ -5,6 +5,9 @@
 
 #include "support_keys.h"
 
+// 00 01 ... 0f, as tests/CMakeLists.txt tells it to the reference reader.
+static const uint8_t secret[PERHAPS_KEY_BYTES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 static const struct golden_case {
     const char *name;
     uint32_t kind;
@@ -12,6 +15,7 @@ static const struct golden_case {
     double fpr;
     uint64_t seed;
     uint32_t hash_source;
+    const uint8_t *secret;
     enum support_family family;
     uint64_t keys;    // numbers 0 to keys - 1 are added
     uint64_t merged;  // numbers keys to keys + merged - 1 are added to another filter, which is merged in
@@ -46,6 +50,21 @@ static const struct golden_case {
     {.name = "v0-bloom-caller", .capacity = 64, .fpr = 0.02, .seed = 5, .hash_source = PERHAPS_HASH_CALLER, .keys = 64},
     {.name = "v0-bloom-merged", .capacity = 100, .fpr = 0.01, .family = SUPPORT_DECIMALS, .keys = 40, .merged = 40},
     {.name = "v0-bloom-overfull", .capacity = 1, .fpr = 0.5, .family = SUPPORT_WORDS, .keys = 3000},
+    {.name = "v0-bloom-siphash",
+     .capacity = 100,
+     .fpr = 0.01,
+     .seed = 5,
+     .secret = secret,
+     .family = SUPPORT_UUIDS,
+     .keys = 60,
+     .merged = 40},
+    {.name = "v0-blocked-siphash",
+     .kind = PERHAPS_KIND_BLOCKED,
+     .capacity = 100,
+     .fpr = 0.001,
+     .secret = secret,
+     .family = SUPPORT_WORDS,
+     .keys = 100},
     // The four layouts of blocked.
     {.name = "v0-blocked-4x64",
      .kind = PERHAPS_KIND_BLOCKED,
@@ -184,6 +203,11 @@ const char *golden_name(size_t i)
     return i < CASES ? cases[i].name : NULL;
 }
 
+const uint8_t *golden_secret(size_t i)
+{
+    return cases[i].secret;
+}
+
 // Adds or removes a key by its number.
 static void change(const struct golden_case *golden, perhaps_filter *filter, uint64_t number,
                    int (*by_key)(perhaps_filter *, const void *, size_t), int (*by_hash)(perhaps_filter *, uint64_t))
@@ -205,6 +229,7 @@ static perhaps_filter *fill(const struct golden_case *golden, uint64_t first, ui
         .capacity = golden->capacity,
         .fpr = golden->fpr,
         .seed = golden->seed,
+        .key = golden->secret,
         .policy = golden->policy,
         .counter_bits = golden->counter_bits,
         .slots = golden->slots,

@@ -19,6 +19,9 @@ struct golden_key {
 // The name of case i, "v0-bloom-empty", or NULL beyond the last.
 const char *golden_name(size_t i);
 
+// The secret key of case i, which loading it takes; NULL: none. Builds without libsodium cannot.
+const uint8_t *golden_secret(size_t i);
+
 // The filter of case i, freed by the caller; NULL when the library refuses.
 perhaps_filter *golden_build(size_t i);
 

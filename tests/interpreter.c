@@ -57,6 +57,9 @@ static void merge(struct run *run)
     free(before.bytes);
 }
 
+static const uint8_t secret[PERHAPS_KEY_BYTES] = {7};
+static const uint8_t other_secret[PERHAPS_KEY_BYTES] = {8};
+
 static void merge_what_does_not_fit(struct run *run)
 {
     perhaps_options options = run->options;
@@ -67,8 +70,11 @@ static void merge_what_does_not_fit(struct run *run)
         options.capacity += 5000;
         options.max_capacity = 0;
         options.max_bytes = 0;
+    } else if (options.key != NULL && next_byte(run) % 2 == 0) {
+        options.key = other_secret;
     } else {
         options.hash_source = is_caller(run) ? PERHAPS_HASH_XXH3 : PERHAPS_HASH_CALLER;
+        options.key = NULL;
     }
     perhaps_filter *stranger = NULL;
     CHECK(run, perhaps_create(&options, &stranger, NULL) == PERHAPS_OK, "a filter is not created");
@@ -100,7 +106,8 @@ static void convert(struct run *run)
 
 static int decode(struct run *run, struct encoded encoded, perhaps_filter **filter)
 {
-    perhaps_load_options options = {.size = sizeof options, .allocator = &run->allocator};
+    const perhaps_load_options options = {
+        .size = sizeof options, .allocator = &run->allocator, .key = run->options.key};
     return perhaps_decode(encoded.bytes, encoded.size, &options, filter, NULL);
 }
 
@@ -290,6 +297,21 @@ static void choose_limits(struct run *run)
     }
 }
 
+// Builds without libsodium take XXH3 where others take SipHash.
+static void choose_hash(struct run *run)
+{
+    static const uint32_t sources[] = {PERHAPS_HASH_CALLER, PERHAPS_HASH_SIPHASH, PERHAPS_HASH_XXH3, PERHAPS_HASH_XXH3};
+    run->options.hash_source = sources[next_byte(run) % 4];
+#ifdef PERHAPS_KEYED
+    run->options.key = run->options.hash_source == PERHAPS_HASH_SIPHASH ? secret : NULL;
+    run->counts.keyed += run->options.key != NULL;
+#else
+    (void)secret;
+    run->options.hash_source =
+        run->options.hash_source == PERHAPS_HASH_SIPHASH ? PERHAPS_HASH_XXH3 : run->options.hash_source;
+#endif
+}
+
 // Any kind there is, small and large, at rates all over its range.
 static void choose_options(struct run *run)
 {
@@ -304,7 +326,7 @@ static void choose_options(struct run *run)
     run->options.size = sizeof run->options;
     run->options.kind = 1 + next_byte(run) % kinds;
     CHECK(run, perhaps_kind_range(run->options.kind, &smallest, &largest) == PERHAPS_OK, "a kind has no range");
-    run->options.hash_source = next_byte(run) % 4 == 0 ? PERHAPS_HASH_CALLER : PERHAPS_HASH_XXH3;
+    choose_hash(run);
     run->options.capacity = capacities[next_byte(run) % 6];
     run->options.fpr = fmin(fmax(rates[next_byte(run) % 6], smallest), largest);
     run->options.seed = next_byte(run);
@@ -326,6 +348,7 @@ static void count(struct interpreter_counts *into, const struct interpreter_coun
     into->counts_exact += from->counts_exact;
     into->adds_refused += from->adds_refused;
     into->growing += from->growing;
+    into->keyed += from->keyed;
     into->layers += from->layers;
     into->ambiguous += from->ambiguous;
     into->merges_refused += from->merges_refused;

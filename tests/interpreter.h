@@ -17,6 +17,7 @@ struct interpreter_counts {
     uint64_t counts_exact; // bounds of keys that are there, and are their true counts
     uint64_t adds_refused;
     uint64_t growing;   // runs with filters that grow
+    uint64_t keyed;     // runs with filters that have a secret key
     uint64_t layers;    // summed over the statistics looked at
     uint64_t ambiguous; // removals that several layers matched
     uint64_t merges_refused;

@@ -43,6 +43,13 @@ static void *counting_allocate(void *context, size_t bytes, size_t alignment)
     return block;
 }
 
+static void look_for_secret(struct support_memory *memory, const uint8_t *block, size_t bytes)
+{
+    for (size_t i = 0; memory->secret != NULL && i + memory->secret_size <= bytes; i++) {
+        memory->secrets_found += memcmp(block + i, memory->secret, memory->secret_size) == 0;
+    }
+}
+
 static void counting_release(void *context, void *block, size_t bytes, size_t alignment)
 {
     struct support_memory *memory = context;
@@ -52,6 +59,7 @@ static void counting_release(void *context, void *block, size_t bytes, size_t al
         memory->misused = true;
         return; // leaked on purpose: the block cannot be trusted
     }
+    look_for_secret(memory, block, bytes);
     memory->live_blocks--;
     memory->live_bytes -= bytes;
     uint8_t *base = (uint8_t *)block - prefix_size(alignment);

@@ -18,6 +18,10 @@ struct support_memory {
     uint64_t total;        // bytes asked for so far
     uint64_t live_blocks;
     uint64_t live_bytes;
+    // A secret that no block may hold any more when it is released; NULL: none.
+    const uint8_t *secret;
+    size_t secret_size;
+    uint64_t secrets_found;
     bool misused; // a release with wrong numbers, or memory written before its beginning
 };
 

@@ -466,8 +466,8 @@ static void assert_mismatch(perhaps_filter *into, perhaps_filter *from, const ch
 // Filters for one key have one unit each, whatever their layout.
 static void test_merge_refuses_what_differs(void **state)
 {
-    assert_mismatch(make(2, 1, 0), make(3, 1, 0), "layout of blocks differs, 2 and 3");
-    assert_mismatch(make(3, 1, 0), make(2, 1, 0), "layout of blocks differs, 3 and 2");
+    assert_mismatch(make(2, 1, 0), make(3, 1, 0), "layout of blocks or base bits of fingerprints differs, 2 and 3");
+    assert_mismatch(make(3, 1, 0), make(2, 1, 0), "layout of blocks or base bits of fingerprints differs, 3 and 2");
     assert_mismatch(make(1, 1, 0), make(2, 1, 0), "number of positions differs, 4 and 8");
     assert_mismatch(make(3, 1, 0), make(4, 1, 0), "number of positions differs, 8 and 16");
     assert_mismatch(make(2, 100, 0), make(2, 200, 0), "size in bits differs, 1536 and 2560");

@@ -35,7 +35,7 @@ static struct table make(struct perhaps__shape shape, uint64_t buckets)
         .shape = shape,
     };
     memset(table.view.memory, 0, (size_t)table.bytes);
-    table.cuckoo = perhaps__cuckoo_table(&table.view, shape.slots, false);
+    table.cuckoo = perhaps__cuckoo_table(&table.view, shape.slots, table.view.shape.cell_bits, false);
     return table;
 }
 
@@ -499,7 +499,7 @@ static void check_large(uint32_t bits)
     table.view.memory = bytes;
     table.view.range = buckets;
     table.view.reciprocal = perhaps__cuckoo_reciprocal(buckets);
-    table.cuckoo = perhaps__cuckoo_table(&table.view, 4, false);
+    table.cuckoo = perhaps__cuckoo_table(&table.view, 4, table.view.shape.cell_bits, false);
     enum { MANY = 200 };
     uint64_t hashes[MANY];
     uint8_t out[MANY];

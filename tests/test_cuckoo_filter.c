@@ -146,7 +146,8 @@ static void test_model(void **state)
 // Hashes no two of which have a bucket in common, as far as that goes.
 static void choose_apart(const perhaps_filter *filter, uint64_t *hashes, size_t count)
 {
-    const struct perhaps__cuckoo table = perhaps__cuckoo_table(&filter->view, filter->view.shape.slots, false);
+    const struct perhaps__cuckoo table =
+        perhaps__cuckoo_table(&filter->view, filter->view.shape.slots, filter->view.shape.cell_bits, false);
     uint8_t *taken = support_allocate((size_t)filter->layers[0]->range);
     memset(taken, 0, (size_t)filter->layers[0]->range);
     size_t chosen = 0;
@@ -436,7 +437,7 @@ static void assert_unsound(struct perhaps__layer layer)
 
 #define ASSERT_UNSOUND(member, wrong)                                                                                  \
     do {                                                                                                               \
-        struct perhaps__layer layer = *filter->layers[0];                                                                 \
+        struct perhaps__layer layer = *filter->layers[0];                                                              \
         layer.member = (wrong);                                                                                        \
         assert_unsound(layer);                                                                                         \
     } while (0)

@@ -230,6 +230,7 @@ static void test_sizes_in_the_header(void **state)
         DAMAGED(FORMAT_SECTION_SIZE, 8, 119, "section size"),
         DAMAGED(FORMAT_SECTION_SIZE, 8, 160, "section"),
         DAMAGED(FORMAT_SECTION_SIZE, 8, 184, "section size"),
+        DAMAGED(FORMAT_SECTION_SIZE, 8, (1U << 20) + 8, "section size"),
         DAMAGED(FORMAT_SECTION_SIZE, 8, UINT64_MAX - 7, "section size"),
         DAMAGED(FORMAT_CHUNK_SHIFT, 4, 19, "chunk size"),
         DAMAGED(FORMAT_CHUNK_SHIFT, 4, 0, "chunk size"),
@@ -262,7 +263,8 @@ static void test_fields_of_the_fixed_part(void **state)
         DAMAGED(FORMAT_KIND, 4, unknown_kind(), "kind"),
         DAMAGED(FORMAT_KIND, 4, UINT32_MAX, "kind"),
         DAMAGED(FORMAT_HASH_SOURCE, 4, 0, "hash source"),
-        DAMAGED(FORMAT_HASH_SOURCE, 4, 3, "hash source"),
+        DAMAGED(FORMAT_HASH_SOURCE, 4, 3, "key check value"), // which it must have
+        DAMAGED(FORMAT_HASH_SOURCE, 4, 4, "hash source"),
         DAMAGED(FORMAT_HASH_SOURCE, 4, UINT32_MAX, "hash source"),
         DAMAGED(FORMAT_CAPACITY, 8, 0, "capacity"),
         DAMAGED(FORMAT_FPR, 8, 0, "false-positive rate"),
@@ -277,8 +279,10 @@ static void test_fields_of_the_fixed_part(void **state)
         DAMAGED(FORMAT_LAYERS, 4, 2, "growth"),
         DAMAGED(FORMAT_LAYERS, 4, 33, "number of layers"),
         DAMAGED(FORMAT_LAYERS, 4, UINT32_MAX, "number of layers"),
-        DAMAGED(FORMAT_RESERVED, 4, 1, "reserved"),
-        DAMAGED(FORMAT_RESERVED + 4, 8, 1, "reserved"),
+        DAMAGED(FORMAT_KEY_CHECK, 4, 1, "key check value"), // with XXH3
+        DAMAGED(FORMAT_KEY_CHECK, 4, UINT32_MAX, "key check value"),
+        DAMAGED(FORMAT_RESERVED, 8, 1, "reserved"),
+        DAMAGED(FORMAT_RESERVED + 8, 8, 1, "reserved"),
         DAMAGED(FORMAT_FIRST_SECTION - 8, 8, UINT64_C(1) << 63, "reserved"),
         DAMAGED(FORMAT_GROWTH, 4, 2, "growth"),
         DAMAGED(FORMAT_MAX_CAPACITY, 8, 1, "growth"),
@@ -523,7 +527,7 @@ static void test_arguments_and_options(void **state)
     perhaps_allocator half = {0};
     const perhaps_load_options wrong[] = {
         {.size = 0},
-        {.size = sizeof wrong[0], .flags = 8},
+        {.size = sizeof wrong[0], .flags = 16},
         {.size = sizeof wrong[0], .flags = UINT32_MAX},
         {.size = sizeof wrong[0], .reserved = 1},
         {.size = sizeof wrong[0], .allocator = &half},

@@ -274,7 +274,7 @@ static void test_options(void **state)
     assert_option((perhaps_options){.capacity = 10, .fpr = -0.0}, PERHAPS_E_OPTION, triple);
     assert_option((perhaps_options){.kind = unknown_kind(), .capacity = 1, .fpr = 0.1}, PERHAPS_E_OPTION, "kind");
     assert_option((perhaps_options){.kind = UINT32_MAX, .capacity = 1, .fpr = 0.1}, PERHAPS_E_OPTION, "kind");
-    assert_option((perhaps_options){.hash_source = 3, .capacity = 1, .fpr = 0.1}, PERHAPS_E_OPTION, "hash_source");
+    assert_option((perhaps_options){.hash_source = 4, .capacity = 1, .fpr = 0.1}, PERHAPS_E_OPTION, "hash_source");
     struct support_memory memory = {0};
     perhaps_allocator half = support_memory_allocator(&memory);
     half.release = NULL;

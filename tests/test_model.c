@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "interpreter.h"
-#include "support.h"
+#include "support_secret.h"
 
 #define MOST_BYTES 3000
 
@@ -35,6 +35,7 @@ static void test_random_operations(void **state)
         assert_true(counts.kinds[kind] > runs / SUPPORT_SCALE / 8);
     }
     assert_true(counts.growing > runs / SUPPORT_SCALE / 16 && counts.counts_exact > 1000 && counts.adds_refused > 100);
+    assert_true(!SUPPORT_KEYED || counts.keyed > runs / SUPPORT_SCALE / 8);
     assert_true(counts.false_positives > 1000 && counts.merges_refused > 100);
     assert_true(counts.allocations_failed > 100 && counts.damage_refused > 100);
 }

@@ -105,7 +105,8 @@ extern "C" {
     X(PERHAPS_E_IO, -13, "a file could not be read or written")                                                        \
     X(PERHAPS_E_FULL, -14, "the filter is full: this key cannot be added")                                             \
     X(PERHAPS_E_COPIES, -15, "the filter holds as many copies of this key, or of its look-alikes, as it can")          \
-    X(PERHAPS_E_AMBIGUOUS, -16, "several layers match this key, so that it cannot be removed from the right one")
+    X(PERHAPS_E_AMBIGUOUS, -16, "several layers match this key, so that it cannot be removed from the right one")      \
+    X(PERHAPS_E_KEY, -17, "the secret key is not the one of this filter")
 
 #define PERHAPS_ERROR_ENUMERATOR(name, code, message) name = (code),
 enum perhaps_error_code { PERHAPS_OK = 0, PERHAPS_ERROR_TABLE(PERHAPS_ERROR_ENUMERATOR) };
@@ -177,11 +178,29 @@ enum perhaps_policy {
  * hash is mixed again with the seed before it is used, so plain integers and hashes whose top bits were used
  * for sharding are good input to the _hash calls. */
 enum perhaps_hash_source {
-    PERHAPS_HASH_DEFAULT = 0, /* XXH3 */
+    PERHAPS_HASH_DEFAULT = 0, /* XXH3; SIPHASH where a secret key is given */
     PERHAPS_HASH_XXH3 = 1,    /* XXH3-64 of the key's bytes with the filter's seed; not for keys that an
                                  adversary chooses */
-    PERHAPS_HASH_CALLER = 2   /* the caller hashes: only the _hash calls work, the others are refused */
+    PERHAPS_HASH_CALLER = 2,  /* the caller hashes: only the _hash calls work, the others are refused */
+    PERHAPS_HASH_SIPHASH = 3  /* SipHash-2-4 (Aumasson and Bernstein 2012) of the key's bytes under a secret key: for
+                                 keys that an adversary chooses. See "Keyed filters" below */
 };
+
+/* Keyed filters. Whoever knows how a filter hashes can find, offline, keys that it takes for present, keys that fill it
+ * far beyond its rate, or keys whose removal takes away another one; docs/security.md measures it. A filter whose hash
+ * source is SIPHASH hashes under a secret key of PERHAPS_KEY_BYTES bytes, and without the key all of that is guessing.
+ *
+ * The key is 16 bytes from a source of randomness, not a password. The library copies it, never writes it anywhere, and
+ * overwrites its copy before it gives the memory back (perhaps_free(), and every call that fails). The file holds a check
+ * value of the key (docs/format.md), so that another key is refused: PERHAPS_E_KEY. The seed is mixed in as always, and
+ * is no secret.
+ *
+ * Secret is the key alone, and with it what perhaps_hash() returns. Answers are not: somebody who may ask, and sees them,
+ * can remember which keys are false positives, and ask for those again.
+ *
+ * A library that was built without libsodium refuses to make or load such filters (PERHAPS_E_UNSUPPORTED), but for
+ * PERHAPS_OPEN_KEYLESS. Time: hashing takes about five times as long as with XXH3 (measured in docs/security.md). */
+#define PERHAPS_KEY_BYTES 16
 
 /* What happens to an add of a new key when the filter holds as many as it was made for. */
 enum perhaps_at_capacity {
@@ -240,6 +259,8 @@ typedef struct perhaps_options {
     uint32_t flags;                     /* set of enum perhaps_flag */
     uint64_t max_capacity;              /* growing: distinct keys to plan for and to stop at; 0: unknown */
     uint64_t max_bytes;                 /* growing: most memory for all layers; 0: what the machine has */
+    const uint8_t *key;                 /* SIPHASH: PERHAPS_KEY_BYTES secret bytes, not all zero; copied. NULL for the
+                                           other sources */
 } perhaps_options;
 
 #define PERHAPS_SEARCH_DEFAULT 2048
@@ -265,7 +286,7 @@ typedef struct perhaps_sizing {
 } perhaps_sizing;
 
 /* Answers "how big": any one of n, p and bytes from the other two, for options->kind. Allocates nothing;
- * hash_source, seed and allocator are checked but do not matter.
+ * hash_source, key, seed and allocator are checked but do not matter.
  *
  * From n and p: the smallest filter (of the layout that p gets). From n and bytes: the smallest p whose filter fits into bytes; from p and
  * bytes: the largest n. What comes out, put in again, gives the same filter. For a growing filter (from n and p
@@ -283,14 +304,18 @@ typedef struct perhaps_filter perhaps_filter;
 
 /* Makes an empty filter and stores it in *filter; release it with perhaps_free().
  *
- * Returns 0, or an error of perhaps_size_for(), or PERHAPS_E_MEMORY. Time O(m): the bits are cleared. */
+ * Returns 0, or an error of perhaps_size_for(), or PERHAPS_E_MEMORY, or PERHAPS_E_UNSUPPORTED (a keyed filter, in a build
+ * without libsodium). SIPHASH without a key, a key with another source, and a key of zeros (one that was forgotten) are
+ * PERHAPS_E_OPTION. Time O(m): the bits are cleared. */
 PERHAPS_API int perhaps_create(const perhaps_options *options, perhaps_filter **filter, perhaps_error *error);
 
-/* Releases a filter and everything that it holds. No other thread may be using it. NULL is allowed. */
+/* Releases a filter and everything that it holds; a secret key is overwritten first. No other thread may be using it.
+ * NULL is allowed. */
 PERHAPS_API void perhaps_free(perhaps_filter *filter);
 
 /* Forgets every key, keeps size, seed and metadata: afterwards the filter encodes to the same bytes as a new
- * one with the same options and metadata. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_READ_ONLY. O(m). */
+ * one with the same options and metadata. Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_READ_ONLY or PERHAPS_E_KEY (loaded
+ * without its key). O(m). */
 PERHAPS_API int perhaps_clear(perhaps_filter *filter);
 
 /* ---------------------------------------------------------------- one key */
@@ -312,13 +337,15 @@ PERHAPS_API int perhaps_clear(perhaps_filter *filter);
  *   0   The filter already answered "perhaps" for the key: it is in the filter, or is a false positive; in both cases
  *       it is present from now on. Filters that count have counted it, the others are unchanged.
  *   <0  PERHAPS_E_ARGUMENT (no filter, or no key but a length), PERHAPS_E_UNSUPPORTED (a CALLER filter),
- *       PERHAPS_E_READ_ONLY. Cuckoo filters also PERHAPS_E_FULL (no free slot within `search` buckets) and
- *       PERHAPS_E_COPIES (both buckets hold nothing but this fingerprint: 2 * slots copies); filters that refuse at
- *       capacity PERHAPS_E_FULL; filters that grow PERHAPS_E_LIMIT and PERHAPS_E_MEMORY. Nothing changed.
+ *       PERHAPS_E_KEY (a keyed filter, loaded without its key), PERHAPS_E_READ_ONLY. Cuckoo filters also PERHAPS_E_FULL
+ *       (no free slot within `search` buckets) and PERHAPS_E_COPIES (both buckets hold nothing but this fingerprint:
+ *       2 * slots copies); filters that refuse at capacity PERHAPS_E_FULL; filters that grow PERHAPS_E_LIMIT and
+ *       PERHAPS_E_MEMORY. Nothing changed.
  *
  * Beyond its capacity a filter that neither refuses nor grows goes on taking keys as long as it can: none is lost, but
- * the FPR rises above the one asked for (perhaps_stats() says how far). A cuckoo filter holds as many distinct keys as its capacity says (one
- * slot a bucket: without that guarantee), and usually a few more, before it is full.
+ * the FPR rises above the one asked for (perhaps_stats() says how far). A cuckoo filter holds as many distinct keys as
+ * its capacity says (one slot a bucket: without that guarantee), and usually a few more, before it is full; copies of
+ * one key crowd its two buckets, and it may be refused, with others, before that.
  * Time: one hash of the key and k memory accesses (blocked: one; cuckoo: two, and on the way to being full a search
  * that looks at no more than `search` buckets). */
 PERHAPS_API int perhaps_add(perhaps_filter *filter, const void *key, size_t length);
@@ -328,7 +355,7 @@ PERHAPS_API int perhaps_add(perhaps_filter *filter, const void *key, size_t leng
  *   0   Proof: the key was not added since the filter was made or cleared, or as often removed as added.
  *   1   Perhaps. The key was added, or the filter confuses it with others: that happens to a key that was
  *       never added with probability perhaps_statistics.fpr_now. Ask the store.
- *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED as in perhaps_add(). Nothing else fails.
+ *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED, PERHAPS_E_KEY as in perhaps_add(). Nothing else fails.
  *
  * Any number of threads may ask at once. Time: one hash, and for bloom memory accesses up to the first clear
  * bit or counter (two on average for absent keys at capacity, k for present ones), for blocked one cache line, for
@@ -340,7 +367,7 @@ PERHAPS_API int perhaps_might_contain(const perhaps_filter *filter, const void *
  *   0   Proof: it was added fewer times.
  *   1   Perhaps. perhaps_statistics says how often this is wrong: times_fpr for keys that were never added,
  *       times_fpr_next for keys that are one short. times = 0 is 1 for every key.
- *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER filter) as in perhaps_add().
+ *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER filter), PERHAPS_E_KEY as in perhaps_add().
  *
  * Kinds that do not count answer as might_contain for every times >= 1. A counting filter whose counters for this key
  * all are at their maximum knows no more than that, and answers 1 whatever `times` is. */
@@ -362,7 +389,7 @@ PERHAPS_API uint64_t perhaps_count_at_most(const perhaps_filter *filter, const v
  *       that reached their maximum and stay there (perhaps_statistics.saturated).
  *   0   Proof: the key was surely absent. Nothing changed.
  *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_READ_ONLY, PERHAPS_E_UNSUPPORTED (a kind or policy without remove, or a CALLER
- *       filter). Nothing changed. PERHAPS_E_AMBIGUOUS: in a filter that has grown several layers match the key. All
+ *       filter), PERHAPS_E_KEY. Nothing changed. PERHAPS_E_AMBIGUOUS: in a filter that has grown several layers match the key. All
  *       but one of them mistake it for another, and it cannot be told which; it is kept, and counted in
  *       perhaps_statistics.ambiguous.
  *
@@ -372,10 +399,11 @@ PERHAPS_API uint64_t perhaps_count_at_most(const perhaps_filter *filter, const v
  * Time: as perhaps_add(), without the search. */
 PERHAPS_API int perhaps_remove(perhaps_filter *filter, const void *key, size_t length);
 
-/* The hash of a key as this filter's source and seed give it, for the _hash calls: hash once, then ask
- * several filters that share source and seed. Stored in *hash.
+/* The hash of a key as this filter's source and seed (SIPHASH: its secret key, and no seed) give it, for the _hash calls:
+ * hash once, then ask several filters that share source and seed, or source and secret key. Stored in *hash. Under a
+ * secret key it is a secret, too.
  *
- * Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_UNSUPPORTED (a CALLER filter hashes nothing). */
+ * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER filter hashes nothing) or PERHAPS_E_KEY. */
 PERHAPS_API int perhaps_hash(const perhaps_filter *filter, const void *key, size_t length, uint64_t *hash);
 
 /* The verbs for a key whose hash is known: from perhaps_hash() of a filter
@@ -414,7 +442,7 @@ static inline int perhaps_ask_hash(const perhaps_filter *filter, uint64_t hash)
  * count = 0 is allowed, and the arrays may then be NULL.
  *
  * Returns 0 when all were done, or PERHAPS_E_ARGUMENT (a NULL array, offsets that run backwards, a NULL key
- * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, as in the single calls; adding also PERHAPS_E_FULL,
+ * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, PERHAPS_E_KEY, as in the single calls; adding also PERHAPS_E_FULL,
  * PERHAPS_E_COPIES and PERHAPS_E_LIMIT, removing PERHAPS_E_AMBIGUOUS, which concern key *done: go on behind it to
  * handle the others. */
 PERHAPS_API int perhaps_add_many(perhaps_filter *filter, const void *data, const uint64_t *offsets, size_t count,
@@ -452,8 +480,8 @@ PERHAPS_API int perhaps_remove_many_hash(perhaps_filter *filter, const uint64_t 
 
 /* ---------------------------------------------------------------- whole filters */
 
-/* Adds to `into` every key that `from` holds. Both must be of one kind, size, shape, policy, hash source and seed, as
- * two filters made with the same options are; capacity and target stay those of `into`. Afterwards `into` answers
+/* Adds to `into` every key that `from` holds. Both must be of one kind, size, shape, policy, hash source, seed and secret
+ * key, as two filters made with the same options are; capacity and target stay those of `into`. Afterwards `into` answers
  * "perhaps" for every key added to either. Bloom, blocked and counting (multiset policy): the result equals, bit for
  * bit, adding all keys to one filter. Conservative counters are added too: still never too small, but larger than one
  * filter's would be. Cuckoo: every fingerprint of `from` is inserted, in a scratch copy that replaces the table when
@@ -465,17 +493,19 @@ PERHAPS_API int perhaps_remove_many_hash(perhaps_filter *filter, const uint64_t 
  * count.
  *
  * Returns 0, PERHAPS_E_ARGUMENT (also: a filter that counts, into itself), PERHAPS_E_MISMATCH (the text names what
- * differs, with both values), PERHAPS_E_READ_ONLY (`into` is a view of a file); cuckoo also PERHAPS_E_FULL,
+ * differs, with both values; of secret keys the check values), PERHAPS_E_READ_ONLY (`into` is a view of a file),
+ * PERHAPS_E_KEY (one was loaded without its key); cuckoo also PERHAPS_E_FULL,
  * PERHAPS_E_COPIES and PERHAPS_E_MEMORY (a second table of the size of `into` is needed). O(m). */
 PERHAPS_API int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error *error);
 
 /* Makes a filter of another kind that answers might_contain exactly as `from` does, for all 2^64 hashes: small read-only
  * copies of a filter that is maintained elsewhere. Counting to bloom is the one conversion there is: every counter above
- * zero becomes a bit. Capacity, p, seed, hash source and metadata are taken over, the new filter is independent.
+ * zero becomes a bit. Capacity, p, seed, hash source, secret key and metadata are taken over, the new filter is independent.
  * `allocator` may be NULL for the C library's.
  *
  * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (the text says from what to what), PERHAPS_E_OPTION (a number
- * that is no kind, an allocator of which a part is missing), PERHAPS_E_MEMORY. O(m). */
+ * that is no kind, an allocator of which a part is missing), PERHAPS_E_KEY (loaded without its key), PERHAPS_E_MEMORY.
+ * O(m). */
 PERHAPS_API int perhaps_convert(const perhaps_filter *from, uint32_t kind, const perhaps_allocator *allocator,
                                 perhaps_filter **filter, perhaps_error *error);
 
@@ -503,8 +533,9 @@ typedef struct perhaps_statistics {
                                  Baldi 2007); infinite when every bit is set. Cuckoo: the slots taken */
     double fpr_target;        /* p, as asked at creation: what is promised at capacity, not what is */
     double fpr_now;           /* what a key that was never added meets at this moment: (X/m)^k for bloom and counting;
-                                 for blocked the mean over the blocks of the product of their lanes' fills; for cuckoo
-                                 1 - (1 - 2^-f)^(2 * slots * load), as its fingerprints are spread */
+                                 for blocked the mean over the blocks of the product of their lanes' fills; for cuckoo,
+                                 of u slots taken in b buckets with F fingerprints to choose from (2^f - 1), 1 - (1 - 2/(F
+                                 b))^u: with every slot a distinct key; unique: 2 u / (F b) */
     uint64_t bytes;           /* memory or mapped file bytes that hold the payload */
     uint64_t encoded_bytes;   /* what perhaps_encode() would write, and perhaps_save() with it */
     double bits_per_key;      /* bits/n at capacity, whatever was added so far */
@@ -533,9 +564,9 @@ typedef struct perhaps_statistics {
     double times_fpr_next[PERHAPS_TIMES]; /* [t - 1]: that a key added t - 1 times is "perhaps t times" */
 
     /* Cuckoo. Counted since the filter was made, loaded or cleared; not kept in files. */
-    uint32_t slots;            /* a bucket */
-    uint32_t fingerprint_bits; /* f */
-    uint64_t buckets;
+    uint32_t slots;                /* a bucket */
+    uint32_t fingerprint_bits;     /* f */
+    uint64_t buckets;              /* b */
     uint64_t paths[PERHAPS_PATHS]; /* [l]: adds that moved l fingerprints to make room; the last one: that or more */
     uint32_t deepest;              /* the most fingerprints that one add moved */
     uint32_t reserved;             /* 0 */
@@ -545,6 +576,9 @@ typedef struct perhaps_statistics {
                                       filter is then suspect, or many keys look alike */
     uint64_t unsettled;            /* shared filters: look-ups answered "perhaps" because fingerprints of their buckets
                                       were moving each time they looked again */
+
+    uint32_t key_check; /* SIPHASH: tells keys apart without telling them, as in docs/format.md; otherwise 0 */
+    uint32_t reserved2; /* 0 */
 } perhaps_statistics;
 
 /* Fills *statistics for the whole filter. Of several layers, sizes and counts are summed; fill is set_bits / bits (cuckoo:
@@ -577,7 +611,7 @@ PERHAPS_API int perhaps_kind_range(uint32_t kind, double *smallest, double *larg
  * perhaps_metadata() stores a pointer to the filter's own copy, valid until the filter is freed or its
  * metadata set, and its length; NULL and 0 when there is none. perhaps_set_metadata() replaces it.
  * Return 0, PERHAPS_E_ARGUMENT; setting also PERHAPS_E_LIMIT (more than PERHAPS_METADATA_MAX),
- * PERHAPS_E_MEMORY, PERHAPS_E_READ_ONLY. */
+ * PERHAPS_E_MEMORY, PERHAPS_E_READ_ONLY, PERHAPS_E_KEY. */
 #define PERHAPS_METADATA_MAX 65536
 PERHAPS_API int perhaps_metadata(const perhaps_filter *filter, const void **metadata, size_t *length);
 PERHAPS_API int perhaps_set_metadata(perhaps_filter *filter, const void *metadata, size_t length);
@@ -588,7 +622,7 @@ PERHAPS_API int perhaps_set_metadata(perhaps_filter *filter, const void *metadat
  * database value or a message. *written becomes their number, perhaps_statistics.encoded_bytes.
  *
  * Returns 0; PERHAPS_E_SPACE when `capacity` is less than that (the error's `limit` says what is needed;
- * `value` what was given); PERHAPS_E_ARGUMENT. O(m). */
+ * `value` what was given); PERHAPS_E_KEY (loaded without its key); PERHAPS_E_ARGUMENT. O(m). */
 PERHAPS_API int perhaps_encode(const perhaps_filter *filter, void *buffer, size_t capacity, size_t *written,
                                perhaps_error *error);
 
@@ -598,7 +632,12 @@ enum perhaps_load_flag {
                                 filter can then be changed (in memory; save it to keep that), and nobody who
                                 truncates the file meanwhile can harm the process */
     PERHAPS_OPEN_SHARED = 2, /* as PERHAPS_SHARED; of no consequence for a mapped filter, which nobody changes */
-    PERHAPS_OPEN_CLAIM = 4   /* as PERHAPS_CLAIM */
+    PERHAPS_OPEN_CLAIM = 4,  /* as PERHAPS_CLAIM */
+    PERHAPS_OPEN_KEYLESS = 8 /* where no key is given, a keyed filter is loaded without it. Its statistics and metadata
+                                can be read, and all checksums hold; whether this build hashes as the one that wrote it
+                                was not checked. It says nothing of keys: calls that take their bytes, or that change or
+                                write the filter, are PERHAPS_E_KEY, and every hash is answered "perhaps" (1, and
+                                PERHAPS_COUNT_UNBOUNDED). Of no consequence for filters that have no key */
 };
 
 /* How to load; NULL stands for all zero. */
@@ -607,6 +646,9 @@ typedef struct perhaps_load_options {
     uint32_t flags;                     /* enum perhaps_load_flag */
     uint32_t reserved;                  /* 0 */
     const perhaps_allocator *allocator; /* NULL: the C library's */
+    const uint8_t *key;                 /* the secret key of a SIPHASH filter, PERHAPS_KEY_BYTES bytes, copied; NULL for
+                                           the others, which are not loaded with a key: whoever gives one expects a
+                                           filter that was made with it, and this one could be anybody's */
 } perhaps_load_options;
 
 /* Makes a filter of its own from encoded bytes, which are not needed afterwards. Any bytes are safe: every
@@ -616,8 +658,9 @@ typedef struct perhaps_load_options {
  *
  * Returns 0; PERHAPS_E_NOT_A_FILTER (other magic, or too short to have one), PERHAPS_E_VERSION (a newer
  * format, or a section that must be understood and is not), PERHAPS_E_DAMAGED (a checksum, a length, a field
- * out of range; the text says where), PERHAPS_E_PROBE, PERHAPS_E_MEMORY, PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION.
- * O(length). */
+ * out of range; the text says where), PERHAPS_E_KEY (a keyed filter without its key, with another one, or a key for a
+ * filter that has none; the text says which), PERHAPS_E_UNSUPPORTED (a keyed filter, in a build without libsodium),
+ * PERHAPS_E_PROBE, PERHAPS_E_MEMORY, PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION. O(length). */
 PERHAPS_API int perhaps_decode(const void *bytes, size_t length, const perhaps_load_options *options,
                                perhaps_filter **filter, perhaps_error *error);
 
@@ -638,6 +681,7 @@ PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *optio
  * alone costs one stat() of the path as it was given (a relative one is looked up where the process now is).
  *
  *   1   *newer is a filter of its own, opened as in perhaps_open() with `options`; release both with perhaps_free().
+ *       A secret key that `options` does not give is that of `filter`.
  *   0   The file is the one that was opened. *newer is not touched.
  *   <0  An error of perhaps_open(): PERHAPS_E_IO also when the file is gone. PERHAPS_E_UNSUPPORTED for a filter that
  *       was not opened from a file. The filter that there is can be used on. */
@@ -650,7 +694,8 @@ PERHAPS_API int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_
  * file's permissions are kept, a new file gets 0666 less the umask. A symbolic link is followed: its target
  * is replaced; one that leads nowhere is an error. A process that is killed leaves a file named .perhaps-PID-N.tmp.
  *
- * Returns 0, PERHAPS_E_IO with system_error set, PERHAPS_E_MEMORY, PERHAPS_E_ARGUMENT. One PERHAPS_E_IO comes after
+ * Returns 0, PERHAPS_E_IO with system_error set, PERHAPS_E_KEY (loaded without its key), PERHAPS_E_MEMORY,
+ * PERHAPS_E_ARGUMENT. One PERHAPS_E_IO comes after
  * the replacement: when the directory cannot be flushed the new file is in place, and the text says that it is not yet
  * safe from a power failure. */
 PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, perhaps_error *error);

@@ -5,6 +5,7 @@
     tests/cli/run.py --perhaps PROGRAM [NAME...]            compares every case (or those named); status 1 if one differs
     tests/cli/run.py --perhaps PROGRAM --record [NAME...]   writes what the program does now; look at the diff before
                                                             you commit it
+    tests/cli/run.py --perhaps PROGRAM --without NAME...    all but those named
 
 A case is cases/NAME.sh, run by bash in an empty directory of its own with lib.sh read first, and beside it what must
 come out: NAME.stdout, NAME.stderr and NAME.exit (no file: nothing, status 0). In these, {*} stands for anything within
@@ -86,10 +87,12 @@ def main():
     parser = argparse.ArgumentParser(description="Runs the recorded transcripts of the command-line tool.")
     parser.add_argument("--perhaps", required=True, type=pathlib.Path)
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--without", nargs="+", default=[], metavar="NAME", help="cases to leave out")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     program = arguments.perhaps.resolve()
     cases = [CASES / f"{name}.sh" for name in arguments.names] or sorted(CASES.glob("*.sh"))
+    cases = [case for case in cases if case.stem not in arguments.without]
     failed = 0
     for case in cases:
         result = run(case, program)

@@ -158,6 +158,41 @@ class Streaming(Case):
         self.closed_pipe(preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN), restore_signals=False)
 
 
+class SecretKey(Case):
+    def create(self, *arguments, **options):
+        (self.work / "keys").write_text("alice\nbob\n")
+        return self.run_tool("create", "-q", "-n", 10, *arguments, "keys", **options)
+
+    def setUp(self):
+        super().setUp()
+        (self.work / "secret").write_bytes(bytes(range(1, 17)))
+        (self.work / "secret").chmod(0o600)
+        if b"libsodium" in self.create("--key-file", "secret", "probe", status=None).stderr:
+            self.skipTest("this build has no keyed filters")
+
+    def test_from_a_pipe_in_parts(self):
+        self.create("--key-file", "secret", "a.filter")
+        reading, writing = os.pipe()
+        os.set_inheritable(reading, True)
+        process = self.start("create", "-q", "-n", 10, "--key-file", f"/dev/fd/{reading}", "b.filter", "keys",
+                             close_fds=False)
+        os.close(reading)
+        for part in (b"01", b"02030405060708090a0b0c0d0e", b"0f10", b"\n"):
+            os.write(writing, part)
+            time.sleep(0.02)  # so that they are likely to be read apart; together they are right, too
+        os.close(writing)
+        self.assertEqual(process.wait(PATIENCE), 0, process.stderr.read())
+        self.assertEqual((self.work / "a.filter").read_bytes(), (self.work / "b.filter").read_bytes())
+
+    def test_is_in_no_file(self):
+        self.create("--key-file", "secret", "a.filter")
+        for path in self.folder.rglob("*"):
+            if path.is_file() and path.name != "secret":
+                content = path.read_bytes()
+                self.assertNotIn(bytes(range(1, 9)), content)
+                self.assertNotIn(bytes(range(9, 17)), content)
+
+
 class LongLines(Case):
     def test_lines_of_every_length_around_the_block(self):
         block = 256 * 1024
