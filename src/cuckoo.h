@@ -373,4 +373,9 @@ const struct perhaps__cuckoo_kernel *perhaps__cuckoo_kernel(uint32_t slots, uint
 // Makes the functions of a view those for a table that threads share.
 void perhaps__cuckoo_share(struct perhaps__view *view);
 
+#ifdef PERHAPS_TEST_SUPPORT
+// Called, unless NULL, by readers of shared tables between their looks at the two buckets of a key.
+extern void (*perhaps__cuckoo_between_buckets)(void);
+#endif
+
 #endif
