@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What it costs to share a filter between threads, and what it brings. Run by hand:
 //
-//     threads [keys, default 10000000] [rounds, default 5]
+//     threads [keys, default 10000000] [rounds, default 5] [number of a kind, default all]
 //
 // For each kind two filters of one size are filled and asked in turn (A B A B ...): one that is not shared, and one that
 // is, first by one thread and then by two, each with half of the work. Figures are medians of the rounds, in nanoseconds
@@ -157,8 +157,11 @@ int main(int argc, char **argv)
     rounds = rounds < 1 ? 1 : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
     printf("%llu keys, batches of ready hashes, medians of %u rounds, ns a key\n", (unsigned long long)keys, rounds);
     printf("%-9s %-8s %8s %8s %6s %8s %6s\n", "kind", "", "alone", "shared", "ratio", "2 threads", "gain");
+    uint32_t only = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
     for (uint32_t kind = 1; perhaps_kind_name(kind) != NULL; kind++) {
-        measure_kind(kind);
+        if (only == 0 || only == kind) {
+            measure_kind(kind);
+        }
     }
     return 0;
 }

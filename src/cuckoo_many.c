@@ -164,9 +164,8 @@ DEFINE(whole8, 8, true)
 DEFINE(groups, view->shape.slots, false)
 
 // The usual buckets, with the width of a fingerprint as a constant: a look-up then takes 86 instructions, not 125.
-#define FOR_EACH_WIDTH(X) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
 #define DEFINE_WIDTH(bits) DEFINE_ASK(four_##bits, 4, bits, true)
-FOR_EACH_WIDTH(DEFINE_WIDTH)
+PERHAPS_CUCKOO_WIDTHS(DEFINE_WIDTH)
 
 #define KERNEL(ask, name)                                                                                              \
     {                                                                                                                  \
@@ -182,7 +181,7 @@ const struct perhaps__cuckoo_kernel *perhaps__cuckoo_kernel(uint32_t slots, uint
                                                           [4] = KERNEL(whole4, whole4),
                                                           [8] = KERNEL(whole8, whole8)};
     static const struct perhaps__cuckoo_kernel groups = KERNEL(groups, groups);
-    static const struct perhaps__cuckoo_kernel four[] = {FOR_EACH_WIDTH(WIDTH)};
+    static const struct perhaps__cuckoo_kernel four[] = {PERHAPS_CUCKOO_WIDTHS(WIDTH)};
     if (slots == 4 && fingerprint_bits >= 5 && fingerprint_bits < PERHAPS_COUNT(four)) {
         return &four[fingerprint_bits];
     }

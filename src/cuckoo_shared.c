@@ -32,10 +32,10 @@ INLINE struct key key_of(const struct perhaps__cuckoo *table, uint64_t hash)
     return (struct key){home, perhaps__cuckoo_spots(table, home)};
 }
 
-INLINE struct shared shared_of(const struct perhaps__view *view, uint32_t slots, bool whole)
+INLINE struct shared shared_of(const struct perhaps__view *view, uint32_t slots, uint32_t bits, bool whole)
 {
     struct shared shared = {
-        .table = perhaps__cuckoo_table(view, slots, view->shape.cell_bits, whole),
+        .table = perhaps__cuckoo_table(view, slots, bits, whole),
         .stripes = view->stripes,
         .whole = view->tally,
     };
@@ -413,28 +413,42 @@ INLINE size_t run(enum verb verb, const struct shared *shared, const uint64_t *h
     return i;
 }
 
-// Look-ups for whole buckets of 4 slots, the usual ones, and for any others.
-#define DEFINE_READERS(name, view_slots, whole)                                                                        \
+#define DEFINE_READERS(name, view_slots, view_bits, whole)                                                             \
     static int ask_##name(const void *filter, uint64_t hash)                                                           \
     {                                                                                                                  \
         const struct perhaps__view *view = filter;                                                                     \
-        const struct shared shared = shared_of(view, view_slots, whole);                                               \
+        const struct shared shared = shared_of(view, view_slots, view_bits, whole);                                    \
         struct key key = key_of(&shared.table, hash);                                                                  \
         return is_present(&shared, &key);                                                                              \
     }                                                                                                                  \
     static void ask_many_##name(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)  \
     {                                                                                                                  \
-        const struct shared shared = shared_of(view, view_slots, whole);                                               \
+        const struct shared shared = shared_of(view, view_slots, view_bits, whole);                                    \
         const struct results results = {.out = out};                                                                   \
         (void)run(ASK, &shared, hashes, count, &results);                                                              \
     }
 
-DEFINE_READERS(whole4, 4, true)
-DEFINE_READERS(any, view->shape.slots, false)
+// Look-ups for whole buckets of 4 slots with the width of a fingerprint as a constant, and for any others.
+#define DEFINE_WIDTH(bits) DEFINE_READERS(four_##bits, 4, bits, true)
+PERHAPS_CUCKOO_WIDTHS(DEFINE_WIDTH)
+DEFINE_READERS(any, view->shape.slots, view->shape.cell_bits, false)
+
+struct readers {
+    perhaps_ask_function *ask;
+    perhaps__ask_many_function *ask_many;
+};
+
+static struct readers readers_for(const struct perhaps__shape *shape)
+{
+#define WIDTH(bits) [bits] = {ask_four_##bits, ask_many_four_##bits},
+    static const struct readers four[] = {PERHAPS_CUCKOO_WIDTHS(WIDTH)};
+    bool is_known = shape->slots == 4 && shape->cell_bits >= 5 && shape->cell_bits < PERHAPS_COUNT(four);
+    return is_known ? four[shape->cell_bits] : (struct readers){ask_any, ask_many_any};
+}
 
 static void count_many(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint64_t *out)
 {
-    const struct shared shared = shared_of(view, view->shape.slots, false);
+    const struct shared shared = shared_of(view, view->shape.slots, view->shape.cell_bits, false);
     const struct results results = {.counts = out};
     (void)run(COUNT, &shared, hashes, count, &results);
 }
@@ -442,7 +456,7 @@ static void count_many(const struct perhaps__view *view, const uint64_t *hashes,
 static size_t add_many(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out,
                        struct perhaps__tally *tally, int *refusal)
 {
-    const struct shared shared = shared_of(view, view->shape.slots, false);
+    const struct shared shared = shared_of(view, view->shape.slots, view->shape.cell_bits, false);
     const struct results results = {.out = out, .tally = tally, .refusal = refusal};
     return run(ADD, &shared, hashes, count, &results);
 }
@@ -450,16 +464,16 @@ static size_t add_many(const struct perhaps__view *view, const uint64_t *hashes,
 static void remove_many(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out,
                         struct perhaps__tally *tally)
 {
-    const struct shared shared = shared_of(view, view->shape.slots, false);
+    const struct shared shared = shared_of(view, view->shape.slots, view->shape.cell_bits, false);
     const struct results results = {.out = out, .tally = tally};
     (void)run(REMOVE, &shared, hashes, count, &results);
 }
 
 void perhaps__cuckoo_share(struct perhaps__view *view)
 {
-    bool whole4 = view->shape.slots == 4 && perhaps__cuckoo_group(4, view->shape.cell_bits) == 4;
-    view->ask = whole4 ? ask_whole4 : ask_any;
-    view->ask_many = whole4 ? ask_many_whole4 : ask_many_any;
+    struct readers readers = readers_for(&view->shape);
+    view->ask = readers.ask;
+    view->ask_many = readers.ask_many;
     view->add_many = add_many;
     view->add_few = add_many;
     view->count_many = view->count_many != NULL ? count_many : NULL;
