@@ -393,7 +393,7 @@ static void *take_snapshots(void *context)
         for (unsigned i = 0; i < WRITERS; i++) {
             before[i] = __atomic_load_n(&worker->progress[i], __ATOMIC_ACQUIRE);
         }
-        size_t room = 1 << 23;
+        size_t room = (size_t)scale << 23; // more than any of the filters encodes to
         uint8_t *bytes = malloc(room);
         size_t size = 0;
         perhaps_filter *copy = NULL;
