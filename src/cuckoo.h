@@ -355,6 +355,19 @@ PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_remove(const struct perhaps__cuckoo *
 int perhaps__cuckoo_fold(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from,
                          struct perhaps__tally *tally);
 
+// How many keys of a batch are on their way, two buckets each. 128 measure alike.
+#define PERHAPS_CUCKOO_AHEAD 64
+
+// Into the second level only (prefetcht2): a line that waits for the first level holds one of its few fill buffers. A bucket
+// may lie on two lines, one in twelve does with 4 slots of 12 bits. To fetch the line of its last bit too, which is the same
+// mostly, makes look-ups a quarter faster.
+PERHAPS_CUCKOO_INLINE void perhaps__cuckoo_fetch(const struct perhaps__cuckoo *table, uint64_t at)
+{
+    uint64_t last = (uint64_t)table->slots * table->bits - 1;
+    __builtin_prefetch(table->bytes + (at >> 3), 0, 1);
+    __builtin_prefetch(table->bytes + ((at + last) >> 3), 0, 1);
+}
+
 // Fingerprints for which there are look-ups of their own in buckets of 4 slots: as a constant the width saves a third of the
 // instructions. Wider ones do not fit into one load.
 #define PERHAPS_CUCKOO_WIDTHS(X) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)

@@ -4,9 +4,6 @@
 
 #define INLINE PERHAPS_CUCKOO_INLINE
 
-// How many keys are on their way, two buckets each. 128 measure alike.
-#define AHEAD 64
-
 enum verb { ASK, ADD, COUNT, REMOVE };
 
 // Where results go; what a verb has no use for is NULL.
@@ -69,21 +66,11 @@ INLINE size_t run_near(enum verb verb, const struct perhaps__cuckoo *table, cons
     return i;
 }
 
-// Into the second level only (prefetcht2): a line that waits for the first level holds one of its few fill buffers. A bucket
-// may lie on two lines, one in twelve does with 4 slots of 12 bits. To fetch the line of its last bit too, which is the same
-// mostly, makes look-ups a quarter faster.
-INLINE void fetch_bucket(const struct perhaps__cuckoo *table, uint64_t at)
-{
-    uint64_t last = (uint64_t)table->slots * table->bits - 1;
-    __builtin_prefetch(table->bytes + (at >> 3), 0, 1);
-    __builtin_prefetch(table->bytes + ((at + last) >> 3), 0, 1);
-}
-
 INLINE struct perhaps__cuckoo_spots fetch(const struct perhaps__cuckoo *table, const uint64_t *hash)
 {
     struct perhaps__cuckoo_spots spots = start(table, *hash);
-    fetch_bucket(table, spots.first);
-    fetch_bucket(table, spots.second);
+    perhaps__cuckoo_fetch(table, spots.first);
+    perhaps__cuckoo_fetch(table, spots.second);
     perhaps__fetch_hashes(hash);
     return spots;
 }
@@ -91,17 +78,17 @@ INLINE struct perhaps__cuckoo_spots fetch(const struct perhaps__cuckoo *table, c
 INLINE size_t run_far(enum verb verb, const struct perhaps__cuckoo *table, const uint64_t *hashes, size_t count,
                       const struct results *results)
 {
-    struct perhaps__cuckoo_spots keys[AHEAD];
-    for (size_t i = 0; i < AHEAD && i < count; i++) {
+    struct perhaps__cuckoo_spots keys[PERHAPS_CUCKOO_AHEAD];
+    for (size_t i = 0; i < PERHAPS_CUCKOO_AHEAD && i < count; i++) {
         keys[i] = fetch(table, hashes + i);
     }
     size_t i = 0;
     for (; i < count; i++) {
-        if (!step(verb, table, &keys[i % AHEAD], results, i)) {
+        if (!step(verb, table, &keys[i % PERHAPS_CUCKOO_AHEAD], results, i)) {
             break;
         }
-        if (i + AHEAD < count) {
-            keys[i % AHEAD] = fetch(table, hashes + i + AHEAD);
+        if (i + PERHAPS_CUCKOO_AHEAD < count) {
+            keys[i % PERHAPS_CUCKOO_AHEAD] = fetch(table, hashes + i + PERHAPS_CUCKOO_AHEAD);
         }
     }
     return i;

@@ -343,9 +343,6 @@ static bool take_back(const struct shared *shared, const struct key *key, struct
 
 /* ---------------------------------------------------------------- many keys */
 
-// Keys on their way, two lines each.
-#define AHEAD 64
-
 enum verb { ASK, ADD, COUNT, REMOVE };
 
 // Where results go; what a verb has no use for is NULL.
@@ -381,18 +378,11 @@ INLINE bool step(enum verb verb, const struct shared *shared, const struct key *
     return true;
 }
 
-INLINE void fetch_bucket(const struct perhaps__cuckoo *table, uint64_t at)
-{
-    uint64_t last = (uint64_t)table->slots * table->bits - 1;
-    __builtin_prefetch(table->bytes + (at >> 3), 0, 1);
-    __builtin_prefetch(table->bytes + ((at + last) >> 3), 0, 1); // often the same line; see cuckoo_many.c
-}
-
 INLINE struct key fetch(const struct perhaps__cuckoo *table, const uint64_t *hash)
 {
     struct key key = key_of(table, *hash);
-    fetch_bucket(table, key.spots.first);
-    fetch_bucket(table, key.spots.second);
+    perhaps__cuckoo_fetch(table, key.spots.first);
+    perhaps__cuckoo_fetch(table, key.spots.second);
     perhaps__fetch_hashes(hash);
     return key;
 }
@@ -400,14 +390,14 @@ INLINE struct key fetch(const struct perhaps__cuckoo *table, const uint64_t *has
 INLINE size_t run(enum verb verb, const struct shared *shared, const uint64_t *hashes, size_t count,
                   const struct results *results)
 {
-    struct key keys[AHEAD];
-    for (size_t i = 0; i < AHEAD && i < count; i++) {
+    struct key keys[PERHAPS_CUCKOO_AHEAD];
+    for (size_t i = 0; i < PERHAPS_CUCKOO_AHEAD && i < count; i++) {
         keys[i] = fetch(&shared->table, hashes + i);
     }
     size_t i = 0;
-    for (; i < count && step(verb, shared, &keys[i % AHEAD], results, i); i++) {
-        if (i + AHEAD < count) {
-            keys[i % AHEAD] = fetch(&shared->table, hashes + i + AHEAD);
+    for (; i < count && step(verb, shared, &keys[i % PERHAPS_CUCKOO_AHEAD], results, i); i++) {
+        if (i + PERHAPS_CUCKOO_AHEAD < count) {
+            keys[i % PERHAPS_CUCKOO_AHEAD] = fetch(&shared->table, hashes + i + PERHAPS_CUCKOO_AHEAD);
         }
     }
     return i;

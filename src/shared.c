@@ -183,40 +183,35 @@ static size_t add_claimed(perhaps_filter *filter, const uint64_t *hashes, size_t
     return added;
 }
 
+// Adds or removes in blocks, between which a snapshot can be taken.
+static size_t change_in_blocks(perhaps__filter_add_function *change, perhaps_filter *filter, const uint64_t *hashes,
+                               size_t count, uint8_t *out, int *refusal)
+{
+    size_t changed = 0;
+    while (changed < count) {
+        size_t block = (size_t)perhaps__min(BLOCK, count - changed);
+        uint8_t *block_out = out != NULL ? out + changed : NULL;
+        uint32_t slot = perhaps__gate_enter(&filter->shared->gate);
+        size_t done = change(filter, hashes + changed, block, block_out, refusal);
+        perhaps__gate_leave(&filter->shared->gate, slot);
+        changed += done;
+        if (done < block) {
+            break;
+        }
+    }
+    return changed;
+}
+
 size_t perhaps__shared_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     bool claims = filter->shared->claims.words != NULL;
     perhaps__filter_add_function *add = !perhaps__filter_is_bounded(filter) ? add_simply
                                         : claims                            ? add_claimed
                                                                             : perhaps__layers_add;
-    size_t added = 0;
-    while (added < count) {
-        size_t block = (size_t)perhaps__min(BLOCK, count - added);
-        uint8_t *block_out = out != NULL ? out + added : NULL;
-        uint32_t slot = perhaps__gate_enter(&filter->shared->gate);
-        size_t done = add(filter, hashes + added, block, block_out, refusal);
-        perhaps__gate_leave(&filter->shared->gate, slot);
-        added += done;
-        if (done < block) {
-            break;
-        }
-    }
-    return added;
+    return change_in_blocks(add, filter, hashes, count, out, refusal);
 }
 
 size_t perhaps__shared_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
-    size_t removed = 0;
-    while (removed < count) {
-        size_t block = (size_t)perhaps__min(BLOCK, count - removed);
-        uint8_t *block_out = out != NULL ? out + removed : NULL;
-        uint32_t slot = perhaps__gate_enter(&filter->shared->gate);
-        size_t done = perhaps__layers_remove(filter, hashes + removed, block, block_out, refusal);
-        perhaps__gate_leave(&filter->shared->gate, slot);
-        removed += done;
-        if (done < block) {
-            break;
-        }
-    }
-    return removed;
+    return change_in_blocks(perhaps__layers_remove, filter, hashes, count, out, refusal);
 }
