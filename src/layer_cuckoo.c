@@ -85,7 +85,7 @@ static int merge(struct perhaps__layer *into, const struct perhaps__layer *from,
     memcpy(scratch, into->payload, into->payload_size);
     struct perhaps__cuckoo source = table_of(from);
     struct perhaps__cuckoo table = table_of(into);
-    struct perhaps__tally tally = into->tally;
+    struct perhaps__tally tally = {.used = into->tally.used, .copies = into->tally.copies}; // readers count in the rest
     table.bytes = scratch;
     int status = perhaps__cuckoo_fold(&table, &source, &tally);
     if (status == PERHAPS_OK) {
