@@ -51,17 +51,17 @@ static struct table make_table(uint32_t slots, uint32_t bits, uint32_t base_bits
     if (!perhaps__cuckoo_bits(buckets, slots, bits, &payload_bits)) {
         die("no such table");
     }
-    struct table table = {.kernel = perhaps__cuckoo_kernel(slots, bits), .bytes = payload_bits / 8};
+    struct table table = {.kernel = perhaps__cuckoo_kernel(slots, bits, base_bits), .bytes = payload_bits / 8};
     table.view = (struct perhaps__view){
         .memory = allocate(table.bytes),
         .range = buckets,
-        .reciprocal = perhaps__cuckoo_reciprocal(buckets),
         .shape = {.layout = base_bits,
                   .cell_bits = bits,
                   .slots = slots,
                   .search = search,
                   .policy = PERHAPS_POLICY_MULTISET},
     };
+    perhaps__cuckoo_prepare(&table.view);
     return table;
 }
 

@@ -14,6 +14,18 @@
 #define PERHAPS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define PERHAPS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+// Whether the thread sanitizer watches. It knows atomic accesses, and not what a processor guarantees beyond them.
+#if defined(__SANITIZE_THREAD__)
+#define PERHAPS_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PERHAPS_THREAD_SANITIZER 1
+#endif
+#endif
+#ifndef PERHAPS_THREAD_SANITIZER
+#define PERHAPS_THREAD_SANITIZER 0
+#endif
+
 // The alignment of every payload: a cache line, and the largest vector register.
 #define PERHAPS_LINE 64
 
@@ -40,6 +52,13 @@ static inline uint64_t perhaps__multiply_high(uint64_t a, uint64_t b)
     uint64_t second = (uint32_t)a * (b >> 32) + (uint32_t)first;
     return (a >> 32) * (b >> 32) + (first >> 32) + (second >> 32);
 #endif
+}
+
+// A constant that is to be multiplied by: compilers otherwise make shifts and additions of it, several instructions for one.
+static inline uint64_t perhaps__factor(uint64_t constant)
+{
+    __asm__("" : "+r"(constant));
+    return constant;
 }
 
 // value rounded up to a multiple of `unit`, a power of two; false when that does not fit.

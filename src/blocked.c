@@ -13,20 +13,10 @@
 // B2.2.1). A reader may so see the bits of some lanes of a key and not of others, as it may with words. Where an add
 // happened before, all of them are there. The thread sanitizer cannot know this, so under it the scalar kernels run,
 // which use atomic words, as they do on every other machine.
-#if defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 const struct perhaps__blocked_kernel *perhaps__blocked_kernel(uint32_t layout)
 {
-    if (SANITIZED) {
+    if (PERHAPS_THREAD_SANITIZER) {
         return &perhaps__blocked_scalar[layout];
     }
     switch (perhaps__cpu_level()) {

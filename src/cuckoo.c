@@ -143,7 +143,7 @@ int perhaps__cuckoo_make_room(const struct perhaps__cuckoo *table, const struct 
 static int fold_bucket(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from, uint64_t bucket,
                        struct perhaps__tally *tally)
 {
-    uint64_t own = perhaps__cuckoo_modulo(bucket, into->buckets, into->reciprocal);
+    uint64_t own = perhaps__cuckoo_first(bucket, into->buckets, &into->divider);
     int status = 0;
     for (uint32_t slot = 0; slot < from->slots && status >= 0; slot++) {
         uint64_t bit = perhaps__cuckoo_at(from, bucket) + (uint64_t)slot * from->bits;

@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Layer 2: the cuckoo filter (Fan, Andersen, Kaminsky and Mitzenmacher 2014): fingerprints in buckets of a few slots,
-// each in one of two buckets, either of which follows from the other and the fingerprint.
-//
-//   i1 = h mod b, i2 = (H(fingerprint) - i1) mod b
-//
-// With the sum of both fixed, going to the other bucket twice leads back, whatever the number b of buckets is. (XOR, which
-// the paper has, needs a power of two.) H reads the base bits of the fingerprint alone, and h mod b the whole of h: in a
-// table of k*b buckets the pair of a key is that of b buckets, but for multiples of b, and so larger tables fold into
-// smaller ones.
+// each in one of two buckets, either of which follows from the other and the fingerprint (cuckoo_place.h).
 //
 // In memory slot s of bucket i is the f bits from bit (i * slots + s) * f on, bit j being bit j % 8 of byte j / 8; 0 is a
 // free slot.
 #ifndef PERHAPS_CUCKOO_H
 #define PERHAPS_CUCKOO_H
 
-#include "place.h"
+#include "cuckoo_place.h"
 #include "sizing_cuckoo.h"
-#include "view.h"
 
 // What one filter's tables are worked with, computed from its view. A *group* is as many slots of a bucket as one load of
 // 8 bytes holds, wherever in a byte it begins: the whole bucket for 4 slots of up to 16 bits.
 struct perhaps__cuckoo {
     uint8_t *bytes;
     uint64_t buckets;
-    uint64_t reciprocal;
+    struct perhaps__divider divider;
     uint64_t seed_key;
     uint64_t least;        // the smallest fingerprint
     uint64_t fingerprints; // how many there are
@@ -35,64 +27,42 @@ struct perhaps__cuckoo {
     uint32_t groups; // in a bucket
     uint32_t group_slots;
     uint32_t search;
+    bool in_bytes; // groups begin at whole bytes
     bool unique;
     bool shared; // threads change it: slots are read and changed word by word, atomically
 };
 
-// Where a key belongs.
-struct perhaps__cuckoo_home {
-    uint64_t fingerprint;
-    uint64_t first;
-    uint64_t second;
-};
-
-// The same by the first bits of the buckets, which is what the verbs need: computed once, while the memory is awaited.
+// Where a key belongs by the first bits of the buckets, which is what the verbs need: computed once, while the memory is awaited.
 struct perhaps__cuckoo_spots {
     uint64_t fingerprint;
     uint64_t first;
     uint64_t second;
 };
 
-#define PERHAPS_CUCKOO_INLINE static inline __attribute__((always_inline))
+// The same for the keys of a batch, as vectors make it.
+#define PERHAPS_CUCKOO_BLOCK 64
 
-// floor((2^64 - 1) / divisor), for perhaps__cuckoo_modulo().
-static inline uint64_t perhaps__cuckoo_reciprocal(uint64_t divisor)
-{
-    return UINT64_MAX / divisor;
-}
+struct perhaps__cuckoo_block {
+    _Alignas(PERHAPS_LINE) uint64_t fingerprint[PERHAPS_CUCKOO_BLOCK];
+    uint64_t first[PERHAPS_CUCKOO_BLOCK];
+    uint64_t second[PERHAPS_CUCKOO_BLOCK];
+};
 
-// value mod divisor. The estimated quotient value * reciprocal / 2^64 is the true one or one less: the reciprocal is short
-// of 2^64 / divisor by at most 1, hence the product by less than 1. So one subtraction at most is missing; where there
-// was none to do it wraps around and is the larger number.
-PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_modulo(uint64_t value, uint64_t divisor, uint64_t reciprocal)
-{
-    uint64_t rest = value - perhaps__multiply_high(value, reciprocal) * divisor;
-    return perhaps__min(rest, rest - divisor);
-}
+// At most PERHAPS_CUCKOO_BLOCK hashes. Both give the same values.
+void perhaps__cuckoo_place_scalar(const struct perhaps__view *view, const uint64_t *hashes, size_t count,
+                                  struct perhaps__cuckoo_block *block);
+void perhaps__cuckoo_place_avx2(const struct perhaps__view *view, const uint64_t *hashes, size_t count,
+                                struct perhaps__cuckoo_block *block);
 
-// The fingerprint of a placed hash, evenly spread over [least, least + fingerprints): its high bits, of which h mod b tells
-// next to nothing as long as b is far below 2^(64 - f). Its first bits are those of the narrower fingerprints of the same
-// hash, because those are the same product with a smaller range.
-PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_fingerprint(uint64_t placed, uint64_t least, uint64_t fingerprints)
-{
-    return least + perhaps__multiply_high(placed, fingerprints);
-}
-
-// H, in [0, 2^62), so that adding a number of buckets does not overflow. Odd, so that of an even number of buckets none is
-// its own partner. Not a plain multiple, the sums and differences of which would repeat: few buckets would be within reach
-// of each other, and full ones would stay full.
-PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_sum(uint64_t base)
-{
-    uint64_t mixed = base * UINT64_C(0x9e3779b97f4a7c15);
-    return (mixed ^ mixed >> 32) >> 2 | 1;
-}
+// What a view needs beside its functions, from its range and shape.
+void perhaps__cuckoo_prepare(struct perhaps__view *view);
 
 // The other bucket of a fingerprint.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_other(const struct perhaps__cuckoo *table, uint64_t fingerprint,
                                                      uint64_t bucket)
 {
     uint64_t sum = perhaps__cuckoo_sum(fingerprint >> table->appended);
-    return perhaps__cuckoo_modulo(sum + table->buckets - bucket, table->buckets, table->reciprocal);
+    return perhaps__cuckoo_partner(sum, bucket, table->buckets, &table->divider);
 }
 
 // The home of a fingerprint that lies, or could lie, in a bucket.
@@ -107,7 +77,7 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_home perhaps__cuckoo_home(const str
                                                                        uint64_t placed)
 {
     uint64_t fingerprint = perhaps__cuckoo_fingerprint(placed, table->least, table->fingerprints);
-    uint64_t first = perhaps__cuckoo_modulo(placed, table->buckets, table->reciprocal);
+    uint64_t first = perhaps__cuckoo_first(placed, table->buckets, &table->divider);
     return perhaps__cuckoo_home_at(table, fingerprint, first);
 }
 
@@ -129,27 +99,28 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_ones(uint32_t slots, uint32_t bit
     return ones;
 }
 
-// With `slots` and `bits` constants, and `whole` where a bucket is one group, most of this is too.
+// With `slots`, `bits` and `base` (bits) constants, and `whole` where a bucket is one group, most of this is too.
 PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo perhaps__cuckoo_table(const struct perhaps__view *view, uint32_t slots,
-                                                                   uint32_t bits, bool whole)
+                                                                   uint32_t bits, uint32_t base, bool whole)
 {
     uint32_t group_slots = whole ? slots : perhaps__cuckoo_group(slots, bits);
     uint64_t ones = perhaps__cuckoo_ones(group_slots, bits);
     return (struct perhaps__cuckoo){
         .bytes = view->memory,
         .buckets = view->range,
-        .reciprocal = view->reciprocal,
+        .divider = view->divider,
         .seed_key = view->seed_key,
-        .least = perhaps__cuckoo_least(bits, view->shape.layout),
-        .fingerprints = perhaps__cuckoo_fingerprints(bits, view->shape.layout),
+        .least = perhaps__cuckoo_least(bits, base),
+        .fingerprints = perhaps__cuckoo_fingerprints(bits, base),
         .ones = ones,
         .tops = ones << (bits - 1),
         .bits = bits,
-        .appended = bits - view->shape.layout,
+        .appended = bits - base,
         .slots = slots,
         .groups = whole ? 1 : slots / group_slots,
         .group_slots = group_slots,
         .search = view->shape.search,
+        .in_bytes = group_slots * bits % 8 == 0,
         .unique = view->shape.policy == PERHAPS_POLICY_UNIQUE,
         .shared = false, // a constant: see cuckoo_shared.c for tables that are
     };
@@ -163,9 +134,22 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_at(const struct perhaps__cuckoo *
     return bucket * (table->slots * table->bits);
 }
 
-// As perhaps__cuckoo_load(), by one or two atomic words.
+// As perhaps__cuckoo_load(), beside threads that change slots, with the order of an acquire.
+//
+// On x86-64 by one load of 8 bytes wherever they begin. Not all of them need be of one instant: writers change nothing but
+// the bits of their slot, by locked instructions, so that those of every other slot are the same before and after, in each
+// byte. A slot that is being changed while it is read may come out as half of each. That is a wrong hit at worst, or a miss
+// of a fingerprint that is moving, which versions tell, or being removed. Loads are done in order there, and the compiler
+// takes the instruction for one that reads memory which it does not know, and moves none across it. The thread sanitizer
+// does not know this, and other machines do not do it; they load one or two whole words, atomically.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load_shared(const struct perhaps__cuckoo *table, uint64_t bit)
 {
+#if defined(__x86_64__) && !PERHAPS_THREAD_SANITIZER
+    typedef uint64_t __attribute__((aligned(1), may_alias)) anywhere;
+    uint64_t word;
+    __asm__ volatile("movq %1, %0" : "=r"(word) : "m"(*(const anywhere *)(table->bytes + (bit >> 3))) : "memory");
+    return word >> (bit & 7);
+#else
     const uint64_t *words = (const uint64_t *)(const void *)table->bytes; // aligned to PERHAPS_LINE
     uint64_t shift = bit & 63;
     uint64_t low = perhaps__little64(__atomic_load_n(&words[bit >> 6], __ATOMIC_ACQUIRE));
@@ -174,6 +158,7 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load_shared(const struct perhaps_
     }
     uint64_t high = perhaps__little64(__atomic_load_n(&words[(bit >> 6) + 1], __ATOMIC_ACQUIRE));
     return low >> shift | high << (64 - shift);
+#endif
 }
 
 // 57 bits or more from a bit on, in the 8 bytes that it lies in.
@@ -187,12 +172,24 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load(const struct perhaps__cuckoo
     return perhaps__little64(word) >> (bit & 7);
 }
 
+// The same from the first bit of a group on.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load_group(const struct perhaps__cuckoo *table, uint64_t bit)
+{
+    return perhaps__cuckoo_load(table, table->in_bytes ? bit & ~UINT64_C(7) : bit);
+}
+
 // The top bit of each lane that is 0 in word. Lane by lane, without a carry between them: the lower bits plus the
 // largest number without a top bit reach the top unless they are 0.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_zeros(const struct perhaps__cuckoo *table, uint64_t word)
 {
     uint64_t lower = table->tops - table->ones; // all bits of a lane but the top one
     return ~(((word & lower) + lower) | word) & table->tops;
+}
+
+// Not 0 when a lane is 0 in word. A borrow may mark lanes above one that is; less work than to know which.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_any_zero(const struct perhaps__cuckoo *table, uint64_t word)
+{
+    return (word - table->ones) & ~word & table->tops;
 }
 
 // Lanes among those of perhaps__cuckoo_zeros(): their sum piles up in the topmost lane, which holds 15 at least.
@@ -212,11 +209,11 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_found perhaps__cuckoo_find(const st
                                                                         uint64_t at, uint64_t value)
 {
     struct perhaps__cuckoo_found found = {0, 0};
-    uint64_t pattern = value * table->ones;
+    uint64_t pattern = value * perhaps__factor(table->ones);
     uint64_t width = table->group_slots * table->bits;
     for (uint64_t i = table->groups; i > 0; i--) {
         uint64_t bit = at + (i - 1) * width;
-        uint64_t zeros = perhaps__cuckoo_zeros(table, perhaps__cuckoo_load(table, bit) ^ pattern);
+        uint64_t zeros = perhaps__cuckoo_zeros(table, perhaps__cuckoo_load_group(table, bit) ^ pattern);
         uint64_t top = (uint64_t)__builtin_ctzll(zeros | UINT64_C(1) << 63);
         found.count += perhaps__cuckoo_count_lanes(table, zeros);
         found.bit = zeros != 0 ? bit + top + 1 - table->bits : found.bit;
@@ -228,13 +225,33 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_found perhaps__cuckoo_find(const st
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t at, uint64_t value)
 {
     uint64_t any = 0;
-    uint64_t pattern = value * table->ones;
+    uint64_t pattern = value * perhaps__factor(table->ones);
     uint64_t width = table->group_slots * table->bits;
     for (uint64_t i = 0; i < table->groups; i++) {
         uint64_t bit = at + i * width;
-        any |= perhaps__cuckoo_zeros(table, perhaps__cuckoo_load(table, bit) ^ pattern);
+        any |= perhaps__cuckoo_any_zero(table, perhaps__cuckoo_load_group(table, bit) ^ pattern);
     }
     return any;
+}
+
+// The same for a whole bucket by its number: the address of one in whole bytes is a product.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_bucket_has(const struct perhaps__cuckoo *table, uint64_t bucket,
+                                                          uint64_t value)
+{
+    if (table->groups != 1 || !table->in_bytes) {
+        return perhaps__cuckoo_has(table, perhaps__cuckoo_at(table, bucket), value);
+    }
+    uint64_t bit = bucket * (table->slots * table->bits / 8) * 8; // a compiler drops the 8
+    uint64_t pattern = value * perhaps__factor(table->ones);
+    return perhaps__cuckoo_any_zero(table, perhaps__cuckoo_load_group(table, bit) ^ pattern);
+}
+
+// Whether a table holds the key of a hash: all that a look-up for one key is.
+PERHAPS_CUCKOO_INLINE int perhaps__cuckoo_ask(const struct perhaps__cuckoo *table, uint64_t hash)
+{
+    struct perhaps__cuckoo_home home = perhaps__cuckoo_home(table, perhaps__place(hash, table->seed_key));
+    return (perhaps__cuckoo_bucket_has(table, home.first, home.fingerprint) |
+            perhaps__cuckoo_bucket_has(table, home.second, home.fingerprint)) != 0;
 }
 
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_lane_mask(const struct perhaps__cuckoo *table)
@@ -283,6 +300,13 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_spots perhaps__cuckoo_spots(const s
 {
     return (struct perhaps__cuckoo_spots){home.fingerprint, perhaps__cuckoo_at(table, home.first),
                                           perhaps__cuckoo_at(table, home.second)};
+}
+
+// Where a hash belongs, in bits.
+PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_spots perhaps__cuckoo_start(const struct perhaps__cuckoo *table,
+                                                                         uint64_t hash)
+{
+    return perhaps__cuckoo_spots(table, perhaps__cuckoo_home(table, perhaps__place(hash, table->seed_key)));
 }
 
 // Adds a fingerprint both of whose buckets are full, by moving others to their other buckets: breadth-first search, the
@@ -355,9 +379,6 @@ PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_remove(const struct perhaps__cuckoo *
 int perhaps__cuckoo_fold(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from,
                          struct perhaps__tally *tally);
 
-// How many keys of a batch are on their way, two buckets each. 128 measure alike.
-#define PERHAPS_CUCKOO_AHEAD 64
-
 // Into the second level only (prefetcht2): a line that waits for the first level holds one of its few fill buffers. A bucket
 // may lie on two lines, one in twelve does with 4 slots of 12 bits. To fetch the line of its last bit too, which is the same
 // mostly, makes look-ups a quarter faster.
@@ -368,8 +389,8 @@ PERHAPS_CUCKOO_INLINE void perhaps__cuckoo_fetch(const struct perhaps__cuckoo *t
     __builtin_prefetch(table->bytes + ((at + last) >> 3), 0, 1);
 }
 
-// Fingerprints for which there are look-ups of their own in buckets of 4 slots: as a constant the width saves a third of the
-// instructions. Wider ones do not fit into one load.
+// Fingerprints for which there are look-ups of their own in buckets of 4 slots, if all bits are base bits: as a constant the
+// width saves a third of the instructions. Wider ones do not fit into one load.
 #define PERHAPS_CUCKOO_WIDTHS(X) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
 
 // The functions of a view for one shape; *_far: for tables that do not fit the cache.
@@ -385,10 +406,11 @@ struct perhaps__cuckoo_kernel {
     perhaps__remove_many_function *remove_far;
 };
 
-const struct perhaps__cuckoo_kernel *perhaps__cuckoo_kernel(uint32_t slots, uint32_t fingerprint_bits);
+const struct perhaps__cuckoo_kernel *perhaps__cuckoo_kernel(uint32_t slots, uint32_t fingerprint_bits,
+                                                            uint32_t base_bits);
 
 // Makes the functions of a view those for a table that threads share.
-void perhaps__cuckoo_share(struct perhaps__view *view);
+void perhaps__cuckoo_share(struct perhaps__view *view, bool near);
 
 #ifdef PERHAPS_TEST_SUPPORT
 // Called, unless NULL, by readers of shared tables between their looks at the two buckets of a key.

@@ -5,10 +5,15 @@
 // words with slots of other buckets, so it is written by atomic XOR of what differs.
 //
 // Readers take no lock. A hit needs no more: the fingerprint was there. A miss is believed when no fingerprint moved
-// meanwhile: before anything moves, the versions of all buckets of the path are made odd, afterwards even again, and the
-// reader compares those of its two buckets before and after. The reader's loads of slots are acquires, the writer's
-// changes of them releases: whoever sees a slot that a move has changed, sees the odd version, or a later one, when it
-// looks again. tests/models/cuckoo_move.pml goes through it. After some tries the answer is "perhaps", and is counted.
+// meanwhile, anywhere: the word of moves was that of a table at rest before, and still is. If it is not, the reader looks
+// again and compares the versions of the stripes of its two buckets: before anything moves, those of all buckets of the
+// path are made odd, afterwards even again. The reader's loads of slots are acquires, the writer's changes of them
+// releases: whoever sees a slot that a move has changed, sees the word and the version that went before when it looks at
+// them again. tests/models/cuckoo_move.pml goes through it. After some tries the answer is "perhaps", and is counted.
+//
+// The word of moves costs a look-up two loads, and a block of them as much; versions cost four loads for each key. Where
+// tables are nearly full and threads add without pause it is never at rest; then a miss is looked at twice.
+#include "cuckoo_batch.h"
 #include "cuckoo_search.h"
 
 #define INLINE PERHAPS_CUCKOO_INLINE
@@ -20,22 +25,17 @@ struct shared {
     struct perhaps__tally *whole; // of the layer; read and written atomically only
 };
 
-// Where a key belongs: the numbers of its buckets, and their first bits.
-struct key {
-    struct perhaps__cuckoo_home home;
-    struct perhaps__cuckoo_spots spots;
-};
-
-INLINE struct key key_of(const struct perhaps__cuckoo *table, uint64_t hash)
+// The lock and version of a bucket, given by its first bit. Buckets that begin in one word have one.
+INLINE uint32_t *stripe_at(const struct shared *shared, uint64_t at)
 {
-    struct perhaps__cuckoo_home home = perhaps__cuckoo_home(table, perhaps__place(hash, table->seed_key));
-    return (struct key){home, perhaps__cuckoo_spots(table, home)};
+    return perhaps__stripe(&shared->stripes, at >> 6);
 }
 
-INLINE struct shared shared_of(const struct perhaps__view *view, uint32_t slots, uint32_t bits, bool whole)
+INLINE struct shared shared_of(const struct perhaps__view *view, uint32_t slots, uint32_t bits, uint32_t base,
+                               bool whole)
 {
     struct shared shared = {
-        .table = perhaps__cuckoo_table(view, slots, bits, whole),
+        .table = perhaps__cuckoo_table(view, slots, bits, base, whole),
         .stripes = view->stripes,
         .whole = view->tally,
     };
@@ -54,19 +54,18 @@ struct versions {
 };
 
 // The lock bit is of no concern to readers.
-INLINE uint32_t version_of(const struct perhaps__stripes *stripes, uint64_t bucket)
+INLINE uint32_t version_at(const struct shared *shared, uint64_t at)
 {
-    return __atomic_load_n(perhaps__stripe(stripes, bucket), __ATOMIC_ACQUIRE) & ~PERHAPS_STRIPE_LOCKED;
+    return __atomic_load_n(stripe_at(shared, at), __ATOMIC_ACQUIRE) & ~PERHAPS_STRIPE_LOCKED;
 }
 
-INLINE struct versions versions_of(const struct shared *shared, const struct key *key)
+INLINE struct versions versions_of(const struct shared *shared, const struct perhaps__cuckoo_spots *key)
 {
-    return (struct versions){version_of(&shared->stripes, key->home.first),
-                             version_of(&shared->stripes, key->home.second)};
+    return (struct versions){version_at(shared, key->first), version_at(shared, key->second)};
 }
 
 // Whether nothing was moving at `before`, and nothing has moved since.
-INLINE bool is_settled(const struct shared *shared, const struct key *key, struct versions before)
+INLINE bool is_settled(const struct shared *shared, const struct perhaps__cuckoo_spots *key, struct versions before)
 {
     struct versions now = versions_of(shared, key);
     bool same = now.first == before.first && now.second == before.second;
@@ -93,15 +92,21 @@ INLINE void between_buckets(void)
 #endif
 }
 
-INLINE bool is_present(const struct shared *shared, const struct key *key)
+// Not 0 when a bucket holds the fingerprint.
+INLINE uint64_t look(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *key)
 {
-    const struct perhaps__cuckoo *table = &shared->table;
+    uint64_t in_first = perhaps__cuckoo_has(table, key->first, key->fingerprint);
+    between_buckets();
+    return in_first | perhaps__cuckoo_has(table, key->second, key->fingerprint);
+}
+
+// By the versions of the key's own buckets, where something moves in the table. A call, as it is rare.
+static __attribute__((noinline)) bool is_present_beside_moves(const struct shared *shared,
+                                                              const struct perhaps__cuckoo_spots *key)
+{
     for (unsigned i = 0; i < TRIES; i++) {
         struct versions before = versions_of(shared, key);
-        uint64_t in_first = perhaps__cuckoo_has(table, key->spots.first, key->spots.fingerprint);
-        between_buckets();
-        uint64_t in_second = perhaps__cuckoo_has(table, key->spots.second, key->spots.fingerprint);
-        if ((in_first | in_second) != 0) {
+        if (look(&shared->table, key) != 0) {
             return true;
         }
         if (PERHAPS_LIKELY(is_settled(shared, key, before))) {
@@ -112,11 +117,26 @@ INLINE bool is_present(const struct shared *shared, const struct key *key)
     return true;
 }
 
-INLINE uint64_t count_at_most(const struct shared *shared, const struct key *key)
+// By the word of moves, which is one for all keys.
+INLINE bool is_present(const struct shared *shared, uint64_t hash)
+{
+    uint64_t moves = perhaps__moves(&shared->stripes);
+    const struct perhaps__cuckoo_spots key = perhaps__cuckoo_start(&shared->table, hash);
+    if (look(&shared->table, &key) != 0) {
+        return true;
+    }
+    if (PERHAPS_LIKELY(perhaps__moves_none_since(&shared->stripes, moves))) {
+        return false;
+    }
+    const struct shared again = *shared; // only here its address is taken
+    return is_present_beside_moves(&again, &key);
+}
+
+INLINE uint64_t count_at_most(const struct shared *shared, const struct perhaps__cuckoo_spots *key)
 {
     for (unsigned i = 0; i < TRIES; i++) {
         struct versions before = versions_of(shared, key);
-        uint64_t count = perhaps__cuckoo_count(&shared->table, &key->spots);
+        uint64_t count = perhaps__cuckoo_count(&shared->table, key);
         if (PERHAPS_LIKELY(is_settled(shared, key, before))) {
             return count;
         }
@@ -149,11 +169,11 @@ static void include(struct locks *locks, uint32_t *stripe)
     locks->count++;
 }
 
-static struct locks locks_of(const struct shared *shared, const struct key *key)
+static struct locks locks_of(const struct shared *shared, const struct perhaps__cuckoo_spots *key)
 {
     struct locks locks = {.count = 0};
-    include(&locks, perhaps__stripe(&shared->stripes, key->home.first));
-    include(&locks, perhaps__stripe(&shared->stripes, key->home.second));
+    include(&locks, stripe_at(shared, key->first));
+    include(&locks, stripe_at(shared, key->second));
     return locks;
 }
 
@@ -184,21 +204,22 @@ static void step_versions(const struct locks *locks)
 enum outcome { ADDED_NEW, ADDED_COPY, IS_THERE, NO_FREE_SLOT, ONLY_COPIES };
 
 // Adds a fingerprint to one of its buckets, both of which are locked.
-static enum outcome add_locked(const struct shared *shared, const struct key *key, struct perhaps__tally *tally)
+static enum outcome add_locked(const struct shared *shared, const struct perhaps__cuckoo_spots *key,
+                               struct perhaps__tally *tally)
 {
     const struct perhaps__cuckoo *table = &shared->table;
-    uint64_t copies = perhaps__cuckoo_count(table, &key->spots);
+    uint64_t copies = perhaps__cuckoo_count(table, key);
     if (table->unique && copies > 0) {
         return IS_THERE;
     }
-    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, key->spots.first, 0);
-    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, key->spots.second, 0);
+    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, key->first, 0);
+    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, key->second, 0);
     struct perhaps__cuckoo_found free = second.count > first.count ? second : first;
     if (free.count == 0) {
-        uint64_t room = key->home.first != key->home.second ? 2 * (uint64_t)table->slots : table->slots;
+        uint64_t room = key->first != key->second ? 2 * (uint64_t)table->slots : table->slots;
         return copies == room ? ONLY_COPIES : NO_FREE_SLOT;
     }
-    perhaps__cuckoo_put(table, free.bit, key->spots.fingerprint);
+    perhaps__cuckoo_put(table, free.bit, key->fingerprint);
     tally->paths[0]++;
     return copies > 0 ? ADDED_COPY : ADDED_NEW;
 }
@@ -225,7 +246,7 @@ static bool include_path(struct locks *locks, const struct shared *shared, const
         if (++length > LONGEST_PATH) {
             return false;
         }
-        include(locks, perhaps__stripe(&shared->stripes, path->bucket[node]));
+        include(locks, stripe_at(shared, perhaps__cuckoo_at(&shared->table, path->bucket[node])));
     }
     return true;
 }
@@ -238,7 +259,7 @@ static enum outcome note_moves(enum outcome outcome, uint32_t moved, struct perh
 }
 
 // Locks all that a path touches, looks again, and moves if it still can. NO_FREE_SLOT: the path is none any more.
-static enum outcome add_along(const struct shared *shared, const struct key *key,
+static enum outcome add_along(const struct shared *shared, const struct perhaps__cuckoo_spots *key,
                               const struct perhaps__cuckoo_search *path, struct perhaps__tally *tally)
 {
     struct locks locks = locks_of(shared, key);
@@ -248,10 +269,12 @@ static enum outcome add_along(const struct shared *shared, const struct key *key
     lock_all(&locks);
     enum outcome outcome = add_locked(shared, key, tally); // somebody may have made room, or added the key
     if (outcome == NO_FREE_SLOT && is_valid(&shared->table, path)) {
-        outcome = perhaps__cuckoo_count(&shared->table, &key->spots) > 0 ? ADDED_COPY : ADDED_NEW;
+        outcome = perhaps__cuckoo_count(&shared->table, key) > 0 ? ADDED_COPY : ADDED_NEW;
+        perhaps__moves_begin(&shared->stripes);
         step_versions(&locks);
-        uint32_t moved = perhaps__cuckoo_move_along(&shared->table, path, key->spots.fingerprint);
+        uint32_t moved = perhaps__cuckoo_move_along(&shared->table, path, key->fingerprint);
         step_versions(&locks);
+        perhaps__moves_end(&shared->stripes);
         outcome = note_moves(outcome, moved, tally);
     }
     unlock_all(&locks);
@@ -259,16 +282,18 @@ static enum outcome add_along(const struct shared *shared, const struct key *key
 }
 
 // Alone in the table: what other writers do can neither spoil a path nor hide one.
-static enum outcome add_alone(const struct shared *shared, const struct key *key, struct perhaps__cuckoo_search *path,
-                              struct perhaps__tally *tally)
+static enum outcome add_alone(const struct shared *shared, const struct perhaps__cuckoo_spots *key,
+                              struct perhaps__cuckoo_search *path, struct perhaps__tally *tally)
 {
     perhaps__stripes_lock_all(&shared->stripes);
     enum outcome outcome = add_locked(shared, key, tally);
-    if (outcome == NO_FREE_SLOT && perhaps__cuckoo_find_path(&shared->table, &key->spots, path)) {
-        outcome = perhaps__cuckoo_count(&shared->table, &key->spots) > 0 ? ADDED_COPY : ADDED_NEW;
+    if (outcome == NO_FREE_SLOT && perhaps__cuckoo_find_path(&shared->table, key, path)) {
+        outcome = perhaps__cuckoo_count(&shared->table, key) > 0 ? ADDED_COPY : ADDED_NEW;
+        perhaps__moves_begin(&shared->stripes);
         perhaps__stripes_step_all(&shared->stripes);
-        uint32_t moved = perhaps__cuckoo_move_along(&shared->table, path, key->spots.fingerprint);
+        uint32_t moved = perhaps__cuckoo_move_along(&shared->table, path, key->fingerprint);
         perhaps__stripes_step_all(&shared->stripes);
+        perhaps__moves_end(&shared->stripes);
         outcome = note_moves(outcome, moved, tally);
     }
     perhaps__stripes_unlock_all(&shared->stripes);
@@ -279,10 +304,11 @@ static enum outcome add_alone(const struct shared *shared, const struct key *key
 // it is full has been looked at alone.
 #define ATTEMPTS 16
 
-static enum outcome make_room(const struct shared *shared, const struct key *key, struct perhaps__tally *tally)
+static enum outcome make_room(const struct shared *shared, const struct perhaps__cuckoo_spots *key,
+                              struct perhaps__tally *tally)
 {
     struct perhaps__cuckoo_search path;
-    for (unsigned i = 0; i < ATTEMPTS && perhaps__cuckoo_find_path(&shared->table, &key->spots, &path); i++) {
+    for (unsigned i = 0; i < ATTEMPTS && perhaps__cuckoo_find_path(&shared->table, key, &path); i++) {
         enum outcome outcome = add_along(shared, key, &path, tally);
         if (outcome != NO_FREE_SLOT) {
             return outcome;
@@ -304,7 +330,7 @@ static int refuse(const struct shared *shared, enum outcome outcome, struct perh
 }
 
 // 1: it was in neither bucket; 0: it was; or a code.
-static int add(const struct shared *shared, const struct key *key, struct perhaps__tally *tally)
+static int add(const struct shared *shared, const struct perhaps__cuckoo_spots *key, struct perhaps__tally *tally)
 {
     struct locks locks = locks_of(shared, key);
     lock_all(&locks);
@@ -322,13 +348,14 @@ static int add(const struct shared *shared, const struct key *key, struct perhap
     return outcome == ADDED_NEW;
 }
 
-static bool take_back(const struct shared *shared, const struct key *key, struct perhaps__tally *tally)
+static bool take_back(const struct shared *shared, const struct perhaps__cuckoo_spots *key,
+                      struct perhaps__tally *tally)
 {
     const struct perhaps__cuckoo *table = &shared->table;
     struct locks locks = locks_of(shared, key);
     lock_all(&locks);
-    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, key->spots.first, key->spots.fingerprint);
-    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, key->spots.second, key->spots.fingerprint);
+    struct perhaps__cuckoo_found first = perhaps__cuckoo_find(table, key->first, key->fingerprint);
+    struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, key->second, key->fingerprint);
     struct perhaps__cuckoo_found found = first.count > 0 ? first : second;
     bool is_there = found.count > 0;
     if (is_there) {
@@ -343,7 +370,7 @@ static bool take_back(const struct shared *shared, const struct key *key, struct
 
 /* ---------------------------------------------------------------- many keys */
 
-enum verb { ASK, ADD, COUNT, REMOVE };
+enum verb { ADD, COUNT, REMOVE };
 
 // Where results go; what a verb has no use for is NULL.
 struct results {
@@ -354,20 +381,14 @@ struct results {
 };
 
 // Does what is to be done with key i; false when it is refused.
-INLINE bool step(enum verb verb, const struct shared *shared, const struct key *key, const struct results *results,
-                 size_t i)
+INLINE bool step(enum verb verb, const struct shared *shared, const struct perhaps__cuckoo_spots *key,
+                 const struct results *results, size_t i)
 {
-    int result = 0;
-    if (verb == ASK) {
-        result = is_present(shared, key);
-    } else if (verb == COUNT) {
+    if (verb == COUNT) {
         results->counts[i] = count_at_most(shared, key);
         return true;
-    } else if (verb == REMOVE) {
-        result = take_back(shared, key, results->tally);
-    } else {
-        result = add(shared, key, results->tally);
     }
+    int result = verb == REMOVE ? take_back(shared, key, results->tally) : add(shared, key, results->tally);
     if (verb == ADD && PERHAPS_UNLIKELY(result < 0)) {
         *results->refusal = result;
         return false;
@@ -378,92 +399,148 @@ INLINE bool step(enum verb verb, const struct shared *shared, const struct key *
     return true;
 }
 
-INLINE struct key fetch(const struct perhaps__cuckoo *table, const uint64_t *hash)
-{
-    struct key key = key_of(table, *hash);
-    perhaps__cuckoo_fetch(table, key.spots.first);
-    perhaps__cuckoo_fetch(table, key.spots.second);
-    perhaps__fetch_hashes(hash);
-    return key;
-}
-
-INLINE size_t run(enum verb verb, const struct shared *shared, const uint64_t *hashes, size_t count,
+// As in cuckoo_many.c, with tables that are always far: locks take longer than fetching.
+INLINE size_t run(enum verb verb, const struct shared *shared, struct perhaps__cuckoo_batch *batch,
                   const struct results *results)
 {
-    struct key keys[PERHAPS_CUCKOO_AHEAD];
-    for (size_t i = 0; i < PERHAPS_CUCKOO_AHEAD && i < count; i++) {
-        keys[i] = fetch(&shared->table, hashes + i);
-    }
+    struct perhaps__cuckoo_block blocks[2];
+    size_t placed = perhaps__cuckoo_take_first(batch, &shared->table, &blocks[0]);
     size_t i = 0;
-    for (; i < count && step(verb, shared, &keys[i % PERHAPS_CUCKOO_AHEAD], results, i); i++) {
-        if (i + PERHAPS_CUCKOO_AHEAD < count) {
-            keys[i % PERHAPS_CUCKOO_AHEAD] = fetch(&shared->table, hashes + i + PERHAPS_CUCKOO_AHEAD);
+    for (unsigned now = 0; i < batch->count; now ^= 1) {
+        size_t coming = perhaps__cuckoo_take(batch, &blocks[now ^ 1]);
+        for (size_t j = 0; j < placed; j++, i++) {
+            if (j < coming) {
+                perhaps__cuckoo_fetch_key(&shared->table, &blocks[now ^ 1], j);
+            }
+            struct perhaps__cuckoo_spots key = perhaps__cuckoo_spots_in(&blocks[now], j);
+            if (!step(verb, shared, &key, results, i)) {
+                return i;
+            }
         }
+        placed = coming;
     }
     return i;
 }
 
-#define DEFINE_READERS(name, view_slots, view_bits, whole)                                                             \
+INLINE size_t run_few(enum verb verb, const struct shared *shared, const uint64_t *hashes, size_t count,
+                      const struct results *results)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct perhaps__cuckoo_spots key = perhaps__cuckoo_start(&shared->table, hashes[i]);
+        if (!step(verb, shared, &key, results, i)) {
+            return i;
+        }
+    }
+    return count;
+}
+
+// Looks at a block between two looks at the word of moves, and if they differ at its misses one by one.
+INLINE void ask_block(const struct shared *shared, const struct perhaps__cuckoo_block *now, size_t placed,
+                      const struct perhaps__cuckoo_block *next, size_t coming, uint8_t *out)
+{
+    uint64_t moves = perhaps__moves(&shared->stripes);
+    for (size_t i = 0; i < placed; i++) {
+        if (i < coming) {
+            perhaps__cuckoo_fetch_key(&shared->table, next, i);
+        }
+        const struct perhaps__cuckoo_spots key = perhaps__cuckoo_spots_in(now, i);
+        out[i] = look(&shared->table, &key) != 0;
+    }
+    if (PERHAPS_LIKELY(perhaps__moves_none_since(&shared->stripes, moves))) {
+        return;
+    }
+    const struct shared again = *shared;
+    for (size_t i = 0; i < placed; i++) {
+        const struct perhaps__cuckoo_spots key = perhaps__cuckoo_spots_in(now, i);
+        out[i] = out[i] != 0 || is_present_beside_moves(&again, &key);
+    }
+}
+
+INLINE void ask_batch(const struct shared *shared, struct perhaps__cuckoo_batch *batch, uint8_t *out)
+{
+    struct perhaps__cuckoo_block blocks[2];
+    size_t placed = perhaps__cuckoo_take_first(batch, &shared->table, &blocks[0]);
+    for (unsigned now = 0; placed > 0; now ^= 1) {
+        size_t coming = perhaps__cuckoo_take(batch, &blocks[now ^ 1]);
+        ask_block(shared, &blocks[now], placed, &blocks[now ^ 1], batch->far ? coming : 0, out);
+        out += placed;
+        placed = coming;
+    }
+}
+
+#define DEFINE_READERS(name, view_slots, view_bits, base, whole)                                                       \
     static int ask_##name(const void *filter, uint64_t hash)                                                           \
     {                                                                                                                  \
         const struct perhaps__view *view = filter;                                                                     \
-        const struct shared shared = shared_of(view, view_slots, view_bits, whole);                                    \
-        struct key key = key_of(&shared.table, hash);                                                                  \
-        return is_present(&shared, &key);                                                                              \
+        const struct shared shared = shared_of(view, view_slots, view_bits, base, whole);                              \
+        return is_present(&shared, hash);                                                                              \
     }                                                                                                                  \
-    static void ask_many_##name(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)  \
+    DEFINE_ASK_MANY(name, near, view_slots, view_bits, base, whole)                                                    \
+    DEFINE_ASK_MANY(name, far, view_slots, view_bits, base, whole)
+
+#define near_is_far false
+#define far_is_far true
+#define DEFINE_ASK_MANY(name, distance, view_slots, view_bits, base, whole)                                            \
+    static void ask_##distance##_##name(const struct perhaps__view *view, const uint64_t *hashes, size_t count,        \
+                                        uint8_t *out)                                                                  \
     {                                                                                                                  \
-        const struct shared shared = shared_of(view, view_slots, view_bits, whole);                                    \
-        const struct results results = {.out = out};                                                                   \
-        (void)run(ASK, &shared, hashes, count, &results);                                                              \
+        const struct shared shared = shared_of(view, view_slots, view_bits, base, whole);                              \
+        ask_batch(&shared, &(struct perhaps__cuckoo_batch){view, hashes, count, 0, distance##_is_far}, out);           \
     }
 
 // Look-ups for whole buckets of 4 slots with the width of a fingerprint as a constant, and for any others.
-#define DEFINE_WIDTH(bits) DEFINE_READERS(four_##bits, 4, bits, true)
+#define DEFINE_WIDTH(bits) DEFINE_READERS(four_##bits, 4, bits, bits, true)
 PERHAPS_CUCKOO_WIDTHS(DEFINE_WIDTH)
-DEFINE_READERS(any, view->shape.slots, view->shape.cell_bits, false)
+DEFINE_READERS(any, view->shape.slots, view->shape.cell_bits, view->shape.layout, false)
 
 struct readers {
     perhaps_ask_function *ask;
-    perhaps__ask_many_function *ask_many;
+    perhaps__ask_many_function *ask_near;
+    perhaps__ask_many_function *ask_far;
 };
 
 static struct readers readers_for(const struct perhaps__shape *shape)
 {
-#define WIDTH(bits) [bits] = {ask_four_##bits, ask_many_four_##bits},
+#define WIDTH(bits) [bits] = {ask_four_##bits, ask_near_four_##bits, ask_far_four_##bits},
     static const struct readers four[] = {PERHAPS_CUCKOO_WIDTHS(WIDTH)};
-    bool is_known = shape->slots == 4 && shape->cell_bits >= 5 && shape->cell_bits < PERHAPS_COUNT(four);
-    return is_known ? four[shape->cell_bits] : (struct readers){ask_any, ask_many_any};
+    bool is_known = shape->slots == 4 && shape->cell_bits >= 5 && shape->cell_bits < PERHAPS_COUNT(four) &&
+                    shape->layout == shape->cell_bits;
+    return is_known ? four[shape->cell_bits] : (struct readers){ask_any, ask_near_any, ask_far_any};
+}
+
+static size_t run_any(enum verb verb, const struct perhaps__view *view, const uint64_t *hashes, size_t count,
+                      const struct results *results)
+{
+    const struct perhaps__shape *shape = &view->shape;
+    const struct shared shared = shared_of(view, shape->slots, shape->cell_bits, shape->layout, false);
+    if (count < PERHAPS_CUCKOO_FEW) {
+        return run_few(verb, &shared, hashes, count, results);
+    }
+    return run(verb, &shared, &(struct perhaps__cuckoo_batch){view, hashes, count, 0, true}, results);
 }
 
 static void count_many(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint64_t *out)
 {
-    const struct shared shared = shared_of(view, view->shape.slots, view->shape.cell_bits, false);
-    const struct results results = {.counts = out};
-    (void)run(COUNT, &shared, hashes, count, &results);
+    (void)run_any(COUNT, view, hashes, count, &(struct results){.counts = out});
 }
 
 static size_t add_many(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out,
                        struct perhaps__tally *tally, int *refusal)
 {
-    const struct shared shared = shared_of(view, view->shape.slots, view->shape.cell_bits, false);
-    const struct results results = {.out = out, .tally = tally, .refusal = refusal};
-    return run(ADD, &shared, hashes, count, &results);
+    return run_any(ADD, view, hashes, count, &(struct results){.out = out, .tally = tally, .refusal = refusal});
 }
 
 static void remove_many(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out,
                         struct perhaps__tally *tally)
 {
-    const struct shared shared = shared_of(view, view->shape.slots, view->shape.cell_bits, false);
-    const struct results results = {.out = out, .tally = tally};
-    (void)run(REMOVE, &shared, hashes, count, &results);
+    (void)run_any(REMOVE, view, hashes, count, &(struct results){.out = out, .tally = tally});
 }
 
-void perhaps__cuckoo_share(struct perhaps__view *view)
+void perhaps__cuckoo_share(struct perhaps__view *view, bool near)
 {
     struct readers readers = readers_for(&view->shape);
     view->ask = readers.ask;
-    view->ask_many = readers.ask_many;
+    view->ask_many = near ? readers.ask_near : readers.ask_far;
     view->add_many = add_many;
     view->add_few = add_many;
     view->count_many = view->count_many != NULL ? count_many : NULL;

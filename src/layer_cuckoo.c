@@ -22,10 +22,11 @@ static bool is_sound(const struct perhaps__layer *layer)
 
 static void view_cuckoo(const struct perhaps__layer *layer, struct perhaps__view *view)
 {
-    const struct perhaps__cuckoo_kernel *kernel = perhaps__cuckoo_kernel(layer->shape.slots, layer->shape.cell_bits);
+    const struct perhaps__cuckoo_kernel *kernel =
+        perhaps__cuckoo_kernel(layer->shape.slots, layer->shape.cell_bits, layer->shape.layout);
     bool near = layer->payload_size <= perhaps__cpu_l2_bytes();
-    view->reciprocal = perhaps__cuckoo_reciprocal(layer->range);
     view->ask = kernel->ask;
+    perhaps__cuckoo_prepare(view);
     view->ask_many = near ? kernel->ask_near : kernel->ask_far;
     view->add_many = near ? kernel->add_near : kernel->add_far;
     view->add_few = kernel->add_near;
@@ -34,7 +35,7 @@ static void view_cuckoo(const struct perhaps__layer *layer, struct perhaps__view
         view->remove_many = near ? kernel->remove_near : kernel->remove_far;
     }
     if (view->stripes.words != NULL) {
-        perhaps__cuckoo_share(view);
+        perhaps__cuckoo_share(view, near);
     }
 }
 
@@ -43,10 +44,10 @@ static struct perhaps__cuckoo table_of(const struct perhaps__layer *layer)
     const struct perhaps__view view = {
         .memory = layer->payload,
         .range = layer->range,
-        .reciprocal = perhaps__cuckoo_reciprocal(layer->range),
+        .divider = perhaps__cuckoo_divider(layer->range),
         .shape = layer->shape,
     };
-    return perhaps__cuckoo_table(&view, layer->shape.slots, layer->shape.cell_bits, false);
+    return perhaps__cuckoo_table(&view, layer->shape.slots, layer->shape.cell_bits, layer->shape.layout, false);
 }
 
 static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
@@ -69,9 +70,11 @@ static void replace(struct perhaps__layer *layer, const uint8_t *payload)
         return;
     }
     perhaps__stripes_lock_all(stripes);
+    perhaps__moves_begin(stripes);
     perhaps__stripes_step_all(stripes);
     perhaps__copy_words(perhaps__layer_words(layer), (const uint64_t *)(const void *)payload, layer->payload_size / 8);
     perhaps__stripes_step_all(stripes);
+    perhaps__moves_end(stripes);
     perhaps__stripes_unlock_all(stripes);
 }
 

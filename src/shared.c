@@ -20,17 +20,24 @@ static uint64_t stripes_for(uint64_t payload_size)
     return count;
 }
 
+// The word of moves follows the locks, in a cache line of its own.
+static size_t stripes_bytes(uint64_t count)
+{
+    return (size_t)count * sizeof(uint32_t) + PERHAPS_LINE;
+}
+
 bool perhaps__stripes_make(const perhaps_allocator *allocator, uint64_t payload_size, struct perhaps__stripes *stripes)
 {
     uint64_t count = stripes_for(payload_size);
-    stripes->words = perhaps__allocate(allocator, count * sizeof *stripes->words);
+    stripes->words = perhaps__allocate(allocator, stripes_bytes(count));
     stripes->mask = count - 1;
+    stripes->moves = stripes->words != NULL ? (uint64_t *)(void *)(stripes->words + count) : NULL;
     return stripes->words != NULL;
 }
 
 void perhaps__stripes_release(const perhaps_allocator *allocator, struct perhaps__stripes *stripes)
 {
-    perhaps__release(allocator, stripes->words, (stripes->mask + 1) * sizeof *stripes->words);
+    perhaps__release(allocator, stripes->words, stripes_bytes(stripes->mask + 1));
 }
 
 bool perhaps__shared_begin(perhaps_filter *filter, uint32_t flags)

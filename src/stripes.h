@@ -14,7 +14,8 @@
 
 struct perhaps__stripes {
     uint32_t *words;
-    uint64_t mask; // their number, a power of two, less 1
+    uint64_t mask;   // their number, a power of two, less 1
+    uint64_t *moves; // of all places, for readers of many
 };
 
 #define PERHAPS_STRIPE_LOCKED 1U
@@ -43,6 +44,31 @@ static inline void perhaps__stripe_step(uint32_t *stripe)
     uint32_t word = __atomic_load_n(stripe, __ATOMIC_RELAXED);
     uint32_t version = (word & ~PERHAPS_STRIPE_LOCKED) + PERHAPS_STRIPE_MOVING;
     __atomic_store_n(stripe, version | PERHAPS_STRIPE_LOCKED, __ATOMIC_RELEASE);
+}
+
+// Around all moves as well, whatever stripes they lock: the lower 16 bits of the word count threads that are at it, the
+// others how often one began. A reader that finds none at it, and later the same word, has had the places for itself.
+#define PERHAPS_MOVES_AT_IT UINT64_C(0xffff)
+
+static inline void perhaps__moves_begin(const struct perhaps__stripes *stripes)
+{
+    (void)__atomic_fetch_add(stripes->moves, PERHAPS_MOVES_AT_IT + 2, __ATOMIC_ACQ_REL);
+}
+
+static inline void perhaps__moves_end(const struct perhaps__stripes *stripes)
+{
+    (void)__atomic_fetch_sub(stripes->moves, 1, __ATOMIC_RELEASE);
+}
+
+static inline uint64_t perhaps__moves(const struct perhaps__stripes *stripes)
+{
+    return __atomic_load_n(stripes->moves, __ATOMIC_ACQUIRE);
+}
+
+// Whether nothing has moved between a look at perhaps__moves() and now.
+static inline bool perhaps__moves_none_since(const struct perhaps__stripes *stripes, uint64_t before)
+{
+    return (before & PERHAPS_MOVES_AT_IT) == 0 && perhaps__moves(stripes) == before;
 }
 
 static inline void perhaps__stripe_unlock(uint32_t *stripe)

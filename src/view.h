@@ -21,6 +21,14 @@ struct perhaps__shape {
     uint32_t search;    // buckets looked at for a relocation path
 };
 
+// What stands in for divisions by the range; see cuckoo_place.h.
+struct perhaps__divider {
+    uint64_t multiplier;
+    uint64_t sum_multiplier;
+    uint64_t sums;
+    uint32_t shift;
+};
+
 // What kernels count as they change a payload, since it was made, loaded or cleared. Each uses what applies to it.
 struct perhaps__tally {
     uint64_t keys;      // adds of keys that were surely absent
@@ -54,6 +62,11 @@ typedef void perhaps__count_many_function(const struct perhaps__view *view, cons
 typedef void perhaps__remove_many_function(const struct perhaps__view *view, const uint64_t *hashes, size_t count,
                                            uint8_t *out, struct perhaps__tally *tally);
 
+// Where many keys belong, for kinds that work that out apart from the rest; the kind says what a block of them is.
+struct perhaps__cuckoo_block;
+typedef void perhaps__place_many_function(const struct perhaps__view *view, const uint64_t *hashes, size_t count,
+                                          struct perhaps__cuckoo_block *block);
+
 struct perhaps__view {
     perhaps_ask_function *ask; // first, as the public header promises
     perhaps__ask_many_function *ask_many;
@@ -65,7 +78,8 @@ struct perhaps__view {
     uint64_t positions;                         // shape.positions, beside what is used with it
     perhaps__count_many_function *count_many;   // NULL: the kind does not count
     perhaps__remove_many_function *remove_many; // NULL: it does not remove
-    uint64_t reciprocal;                        // of range, for kinds that divide by it
+    perhaps__place_many_function *place_many;
+    struct perhaps__divider divider; // by range, for kinds that divide by it
     struct perhaps__shape shape;
     struct perhaps__stripes stripes; // of a filter that threads share; otherwise words is NULL
     struct perhaps__tally *tally;    // of the layer, for what kernels read or count beside other threads

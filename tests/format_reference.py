@@ -100,10 +100,10 @@ class Layer:
         at = self.place(key_hash)
         appended = self.cell_bits - self.layout
         fingerprints = (1 << self.cell_bits) - (1 << appended)
-        fingerprint = (1 << appended) + (at * fingerprints >> 64)
-        total = (fingerprint >> appended) * 0x9E3779B97F4A7C15 & MASK
-        total = (total ^ total >> 32) >> 2 | 1
-        first = at % self.range
+        fingerprint = (1 << appended) + ((at >> 32) * fingerprints >> 32)
+        total = (fingerprint >> appended) * 0x9E3779B1 & 0xFFFFFFFF
+        total = (total ^ total >> 16) | 1
+        first = (at & (1 << 52) - 1) % self.range
         return fingerprint, first, (total - first) % self.range
 
     def count_at_most(self, key_hash):

@@ -131,3 +131,10 @@ const char *support_family_name(enum support_family family)
     static const char *const names[] = {"integers", "decimals", "words", "URLs", "digests", "UUIDs"};
     return family < SUPPORT_FAMILIES ? names[family] : "none";
 }
+
+uint64_t support_unmix(uint64_t mixed)
+{
+    uint64_t x = (mixed ^ (mixed >> 31) ^ (mixed >> 62)) * UINT64_C(0x319642b2d24d8ec3);
+    x = (x ^ (x >> 27) ^ (x >> 54)) * UINT64_C(0x96de1b173f119089);
+    return x ^ (x >> 30) ^ (x >> 60);
+}

@@ -29,4 +29,7 @@ const char *support_family_name(enum support_family family);
 // A sequence of 64-bit numbers that looks random and is the same everywhere (SplitMix64); `state` is any number.
 uint64_t support_random(uint64_t *state);
 
+// perhaps__mix is a bijection; this undoes it.
+uint64_t support_unmix(uint64_t mixed);
+
 #endif

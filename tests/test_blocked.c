@@ -124,19 +124,11 @@ static bool add(const struct single *single, bool far, uint64_t hash)
     return out != 0;
 }
 
-// perhaps__mix is a bijection; this undoes it.
-static uint64_t unmix(uint64_t x)
-{
-    x = (x ^ (x >> 31) ^ (x >> 62)) * UINT64_C(0x319642b2d24d8ec3);
-    x = (x ^ (x >> 27) ^ (x >> 54)) * UINT64_C(0x96de1b173f119089);
-    return x ^ (x >> 30) ^ (x >> 60);
-}
-
 // With a key's bits set the answer is 1; without one of them, whichever, it is 0, whatever else is set.
 static void check_key(const struct single *single, uint32_t layout, uint64_t placed)
 {
     size_t size = block_bytes(layout);
-    uint64_t hash = unmix(placed); // the view's seed_key is 0
+    uint64_t hash = support_unmix(placed); // the view's seed_key is 0
     uint8_t mask[64];
     reference_mask(layout, placed, mask);
     memset(single->block, 0, size);
@@ -172,7 +164,7 @@ static void check_kernel(const struct perhaps__blocked_kernel *kernel, uint32_t 
 
 static void test_kernels_set_and_test_every_bit(void **state)
 {
-    assert_true(unmix(perhaps__mix(UINT64_C(0x123456789abcdef0))) == UINT64_C(0x123456789abcdef0));
+    assert_true(support_unmix(perhaps__mix(UINT64_C(0x123456789abcdef0))) == UINT64_C(0x123456789abcdef0));
     for (uint32_t layout = FIRST; layout <= LAST; layout++) {
         check_kernel(perhaps__blocked_kernel(layout), layout);
         check_kernel(&perhaps__blocked_scalar[layout], layout);
@@ -292,7 +284,7 @@ static void check_large(const struct perhaps__blocked_kernel *kernel, uint32_t l
     for (size_t i = 0; i < KEYS; i++) {
         uint64_t placed = i == 0 ? UINT64_MAX : support_random(&random);
         uint64_t block = multiply_high(placed, blocks);
-        hashes[i] = unmix(placed); // the view's seed_key is 0
+        hashes[i] = support_unmix(placed); // the view's seed_key is 0
         beyond += block * block_bytes(layout) > UINT64_C(1) << 32;
         uint8_t mask[64];
         reference_mask(layout, placed, mask);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The parts of the cuckoo kind: placement, slots bit by bit against docs/format.md, the search for room, and folding.
+#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,17 +26,19 @@ static struct table make(struct perhaps__shape shape, uint64_t buckets)
     shape.policy = shape.policy == 0 ? PERHAPS_POLICY_MULTISET : shape.policy;
     shape.layout = shape.layout == 0 ? shape.cell_bits : shape.layout;
     assert_true(perhaps__cuckoo_bits(buckets, shape.slots, shape.cell_bits, &bits));
-    struct table table = {.kernel = perhaps__cuckoo_kernel(shape.slots, shape.cell_bits), .bytes = bits / 8};
+    struct table table = {.kernel = perhaps__cuckoo_kernel(shape.slots, shape.cell_bits, shape.layout),
+                          .bytes = bits / 8};
     table.view = (struct perhaps__view){
         .ask = table.kernel->ask,
         .memory = support_allocate((size_t)table.bytes),
         .range = buckets,
         .seed_key = 99,
-        .reciprocal = perhaps__cuckoo_reciprocal(buckets),
         .shape = shape,
     };
     memset(table.view.memory, 0, (size_t)table.bytes);
-    table.cuckoo = perhaps__cuckoo_table(&table.view, shape.slots, table.view.shape.cell_bits, false);
+    perhaps__cuckoo_prepare(&table.view);
+    table.cuckoo =
+        perhaps__cuckoo_table(&table.view, shape.slots, table.view.shape.cell_bits, table.view.shape.layout, false);
     return table;
 }
 
@@ -53,38 +56,51 @@ static const uint32_t all_slots[] = {1, 2, 4, 8};
 
 // ---- placement
 
-static void test_modulo(void **state)
+// Both remainders, at the ends of their quotients, for divisors of every size.
+static void check_remainders(uint64_t divisor, uint64_t random)
+{
+    const uint64_t last = (UINT64_C(1) << 52) - 1;
+    struct perhaps__divider divider = perhaps__cuckoo_divider(divisor);
+    uint64_t multiple = (random & last) / divisor * divisor;
+    const uint64_t values[] = {0,
+                               1,
+                               divisor - 1,
+                               divisor,
+                               last,
+                               last - 1,
+                               multiple,
+                               multiple - 1,
+                               multiple + 1,
+                               random,
+                               UINT64_MAX,
+                               (last + 1) / divisor * divisor};
+    for (size_t i = 0; i < SUPPORT_COUNT(values); i++) {
+        assert_true(perhaps__cuckoo_first(values[i], divisor, &divider) == (values[i] & last) % divisor);
+        uint64_t sum = values[i] & UINT32_MAX;
+        assert_true(perhaps__cuckoo_partner(sum, 0, divisor, &divider) == sum % divisor);
+    }
+}
+
+static void test_remainders(void **state)
 {
     uint64_t random = 1;
     for (unsigned i = 0; i < SUPPORT_SCALED(200000); i++) {
-        uint64_t divisor = i < 5000 ? i + 1 : support_random(&random) >> (i % 64);
-        divisor = i % 7 == 0 ? UINT64_C(1) << i % 64 : divisor > 0 ? divisor : 1;
-        uint64_t reciprocal = perhaps__cuckoo_reciprocal(divisor);
-        uint64_t multiple = support_random(&random) / divisor * divisor;
-        const uint64_t values[] = {0,
-                                   1,
-                                   divisor - 1,
-                                   divisor,
-                                   UINT64_MAX,
-                                   UINT64_MAX - 1,
-                                   multiple,
-                                   multiple - 1,
-                                   multiple + 1,
-                                   UINT64_MAX / divisor * divisor,
-                                   support_random(&random)};
-        for (size_t j = 0; j < SUPPORT_COUNT(values); j++) {
-            assert_true(perhaps__cuckoo_modulo(values[j], divisor, reciprocal) == values[j] % divisor);
-        }
+        uint64_t divisor = i < 5000 ? i + 1 : support_random(&random) >> (12 + i % 52);
+        divisor = i % 7 == 0 ? UINT64_C(1) << i % 53 : divisor > 0 ? divisor : 1;
+        check_remainders(divisor, support_random(&random));
+    }
+    for (uint64_t i = 0; i < 100; i++) {
+        check_remainders((UINT64_C(1) << 32) - 50 + i, support_random(&random));
     }
 }
 
 // The other bucket's other bucket is the bucket itself, and what i2 is follows from the formula.
 static void check_involution(uint64_t buckets, uint64_t bucket, uint64_t base)
 {
-    struct perhaps__cuckoo table = {.buckets = buckets, .reciprocal = perhaps__cuckoo_reciprocal(buckets)};
+    struct perhaps__cuckoo table = {.buckets = buckets, .divider = perhaps__cuckoo_divider(buckets)};
     uint64_t other = perhaps__cuckoo_other(&table, base, bucket);
-    uint64_t product = base * UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t sum = (product ^ product >> 32) >> 2 | 1;
+    uint64_t product = base * UINT64_C(0x9e3779b1) & UINT32_MAX;
+    uint64_t sum = (product ^ product >> 16) | 1;
     assert_true(other < buckets && other == (sum % buckets + buckets - bucket) % buckets);
     assert_true(perhaps__cuckoo_other(&table, base, other) == bucket);
     assert_true(buckets % 2 != 0 || other % 2 != bucket % 2);
@@ -111,6 +127,46 @@ static void test_involution(void **state)
         uint64_t buckets = (UINT64_C(1) << 32) + (support_random(&random) >> (15 + i % 15));
         check_involution(buckets, support_random(&random) % buckets, 1 + (support_random(&random) >> 33));
     }
+}
+
+// By vectors and one by one: the same. Hashes at the ends of a bucket's range, where a quotient that is one off would show.
+static void check_vectors(struct perhaps__shape shape, uint64_t buckets)
+{
+    struct perhaps__cuckoo_block by_one;
+    struct perhaps__cuckoo_block by_four;
+    struct perhaps__view view = {.range = buckets, .seed_key = 5, .shape = shape};
+    uint64_t hashes[PERHAPS_CUCKOO_BLOCK];
+    uint64_t random = buckets;
+    perhaps__cuckoo_prepare(&view);
+    for (size_t i = 0; i < PERHAPS_CUCKOO_BLOCK; i++) {
+        uint64_t number = support_random(&random);
+        uint64_t high = number & ~((UINT64_C(1) << 52) - 1);
+        uint64_t multiple = (number - high) / buckets * buckets;
+        uint64_t placed = i % 4 == 0 ? number : i % 4 == 1 ? high : high + multiple - i % 4 / 3;
+        hashes[i] = support_unmix(placed) ^ view.seed_key;
+    }
+    for (size_t count = 1; count <= PERHAPS_CUCKOO_BLOCK; count += count < 9 ? 1 : 11) {
+        perhaps__cuckoo_place_scalar(&view, hashes, count, &by_one);
+        view.place_many(&view, hashes, count, &by_four);
+        assert_memory_equal(by_one.fingerprint, by_four.fingerprint, count * sizeof(uint64_t));
+        assert_memory_equal(by_one.first, by_four.first, count * sizeof(uint64_t));
+        assert_memory_equal(by_one.second, by_four.second, count * sizeof(uint64_t));
+    }
+}
+
+static void test_vectors_place_alike(void **state)
+{
+    static const int roundings[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+    uint64_t random = 4;
+    for (unsigned i = 0; i < SUPPORT_SCALED(40000); i++) {
+        struct perhaps__shape shape = {.slots = all_slots[i % 4], .cell_bits = 4 + i % 29};
+        shape.layout = 4 + (uint32_t)(support_random(&random) % (shape.cell_bits - 3));
+        uint64_t buckets = 1 + (support_random(&random) >> (20 + i % 44));
+        buckets = i < 600 ? i + 1 : i % 5 == 0 ? UINT64_C(1) << i % 44 : buckets;
+        assert_int_equal(fesetround(roundings[i / 2 % 4]), 0); // a program may have set any
+        check_vectors(shape, buckets);
+    }
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
 }
 
 // A narrower fingerprint of the same hash is the beginning of a wider one; base bits are never zero.
@@ -498,8 +554,8 @@ static void check_large(uint32_t bits)
     free(table.view.memory);
     table.view.memory = bytes;
     table.view.range = buckets;
-    table.view.reciprocal = perhaps__cuckoo_reciprocal(buckets);
-    table.cuckoo = perhaps__cuckoo_table(&table.view, 4, table.view.shape.cell_bits, false);
+    perhaps__cuckoo_prepare(&table.view);
+    table.cuckoo = perhaps__cuckoo_table(&table.view, 4, table.view.shape.cell_bits, table.view.shape.layout, false);
     enum { MANY = 200 };
     uint64_t hashes[MANY];
     uint8_t out[MANY];
@@ -533,8 +589,9 @@ static void test_more_than_2_to_32_buckets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modulo),
+        cmocka_unit_test(test_remainders),
         cmocka_unit_test(test_involution),
+        cmocka_unit_test(test_vectors_place_alike),
         cmocka_unit_test(test_fingerprints_append_bits),
         cmocka_unit_test(test_buckets_and_fingerprints_are_independent),
         cmocka_unit_test(test_slots_of_every_width),

@@ -146,8 +146,8 @@ static void test_model(void **state)
 // Hashes no two of which have a bucket in common, as far as that goes.
 static void choose_apart(const perhaps_filter *filter, uint64_t *hashes, size_t count)
 {
-    const struct perhaps__cuckoo table =
-        perhaps__cuckoo_table(&filter->view, filter->view.shape.slots, filter->view.shape.cell_bits, false);
+    const struct perhaps__cuckoo table = perhaps__cuckoo_table(
+        &filter->view, filter->view.shape.slots, filter->view.shape.cell_bits, filter->view.shape.layout, false);
     uint8_t *taken = support_allocate((size_t)filter->layers[0]->range);
     memset(taken, 0, (size_t)filter->layers[0]->range);
     size_t chosen = 0;
