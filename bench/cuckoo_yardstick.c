@@ -143,16 +143,32 @@ static bool yardstick_remove(struct yardstick *table, uint64_t hash)
 
 // ---------------------------------------------------------------- what is measured
 
-enum row { LIMIT, SINGLE_PRESENT, SINGLE_ABSENT, BATCH_PRESENT, BATCH_ABSENT, INSERT, DELETE, ROWS };
+enum row {
+    LIMIT,
+    SINGLE_PRESENT,
+    SINGLE_ABSENT,
+    BATCH_PRESENT,
+    BATCH_ABSENT,
+    SHARED_SINGLE_PRESENT,
+    SHARED_SINGLE_ABSENT,
+    SHARED_PRESENT,
+    SHARED_ABSENT,
+    INSERT,
+    DELETE,
+    ROWS
+};
 
 static const char *const row_names[ROWS] = {
-    "two lines, prefetched",       "look-up, single, present",   "look-up, single, absent",
-    "look-up, our batch, present", "look-up, our batch, absent", "insert to the load, our batch",
-    "delete, our batch",
+    "two lines, prefetched",         "look-up, single, present",   "look-up, single, absent",
+    "look-up, our batch, present",   "look-up, our batch, absent", "shared, single, present",
+    "shared, single, absent",        "shared, batch, present",     "shared, batch, absent",
+    "insert to the load, our batch", "delete, our batch",
 };
 
 struct bench {
     perhaps_filter *filter;
+    perhaps_filter *shared; // the same for threads to share
+    const perhaps_filter *asked;
     uint8_t *payload;
     uint64_t payload_bytes;
     struct yardstick table;
@@ -258,13 +274,13 @@ static void read_lines(const struct bench *bench, const uint64_t *hashes, size_t
 static void ask_singly(const struct bench *bench, const uint64_t *hashes, size_t count, uint8_t *out)
 {
     for (size_t i = 0; i < count; i++) {
-        out[i] = (uint8_t)perhaps_might_contain_hash(bench->filter, hashes[i]);
+        out[i] = (uint8_t)perhaps_might_contain_hash(bench->asked, hashes[i]);
     }
 }
 
 static void ask_batch(const struct bench *bench, const uint64_t *hashes, size_t count, uint8_t *out)
 {
-    harness_must(perhaps_might_contain_many_hash(bench->filter, hashes, count, out, NULL), "look-up");
+    harness_must(perhaps_might_contain_many_hash(bench->asked, hashes, count, out, NULL), "look-up");
 }
 
 static void ask_yardstick(const struct bench *bench, const uint64_t *hashes, size_t count, uint8_t *out)
@@ -298,6 +314,9 @@ static void fill(struct bench *bench, unsigned repetition)
         for (size_t i = 0; i < count; i++) {
             bench->block[i] = key_of(first + i);
         }
+        if (repetition == 0) {
+            harness_must(perhaps_add_many_hash(bench->shared, bench->block, count, NULL, NULL), "add");
+        }
         double start = now();
         harness_must(perhaps_add_many_hash(bench->filter, bench->block, count, bench->out, NULL), "add");
         double middle = now();
@@ -314,20 +333,32 @@ static void fill(struct bench *bench, unsigned repetition)
     bench->theirs[INSERT][repetition] = theirs / (double)bench->keys;
 }
 
+// One of our filters, one at a time and in batches: absent 0 or 1, `first` the row of singles.
+static void ask(struct bench *bench, const perhaps_filter *filter, unsigned absent, enum row first, unsigned repetition)
+{
+    const uint64_t *hashes = absent != 0 ? bench->absent : bench->present;
+    bench->asked = filter;
+    bench->ours[first + absent][repetition] = time_slices(bench, ask_singly, hashes);
+    check_present(bench, absent == 0);
+    bench->ours[first + 2 + absent][repetition] = time_slices(bench, ask_batch, hashes);
+    check_present(bench, absent == 0);
+}
+
+// The yardstick before and after; what the shared filter is compared with is the other one.
 static void look_up(struct bench *bench, unsigned repetition)
 {
     bench->ours[LIMIT][repetition] = bench->theirs[LIMIT][repetition] = time_slices(bench, read_lines, bench->present);
     for (unsigned absent = 0; absent < 2; absent++) {
         const uint64_t *hashes = absent != 0 ? bench->absent : bench->present;
-        bench->ours[SINGLE_PRESENT + absent][repetition] = time_slices(bench, ask_singly, hashes);
-        check_present(bench, absent == 0);
         double theirs = time_slices(bench, ask_yardstick, hashes);
         check_present(bench, absent == 0);
-        bench->ours[BATCH_PRESENT + absent][repetition] = time_slices(bench, ask_batch, hashes);
-        check_present(bench, absent == 0);
+        ask(bench, bench->filter, absent, SINGLE_PRESENT, repetition);
+        ask(bench, bench->shared, absent, SHARED_SINGLE_PRESENT, repetition);
         theirs = (theirs + time_slices(bench, ask_yardstick, hashes)) / 2.0;
-        bench->theirs[SINGLE_PRESENT + absent][repetition] = theirs;
-        bench->theirs[BATCH_PRESENT + absent][repetition] = theirs;
+        for (unsigned row = absent; row < 4; row += 2) {
+            bench->theirs[SINGLE_PRESENT + row][repetition] = theirs;
+            bench->theirs[SHARED_SINGLE_PRESENT + row][repetition] = bench->ours[SINGLE_PRESENT + row][repetition];
+        }
     }
 }
 
@@ -387,7 +418,7 @@ static void prepare(struct bench *bench, unsigned log2_buckets, double load)
     bench->table_bytes = buckets * BUCKET_BYTES + 8;
     bench->table = (struct yardstick){.bytes = harness_allocate(bench->table_bytes, PAGES_HUGE), .mask = buckets - 1};
     const perhaps_allocator allocator = {bench, allocate_huge, release_huge};
-    const perhaps_options options = {
+    perhaps_options options = {
         .size = sizeof options,
         .kind = PERHAPS_KIND_CUCKOO,
         .capacity = bench->keys,
@@ -395,6 +426,9 @@ static void prepare(struct bench *bench, unsigned log2_buckets, double load)
         .fingerprint_bits = TAG_BITS,
         .allocator = &allocator,
     };
+    options.flags = PERHAPS_SHARED;
+    harness_must(perhaps_create(&options, &bench->shared, NULL), "create");
+    options.flags = 0;
     harness_must(perhaps_create(&options, &bench->filter, NULL), "create");
     bench->present = allocate(QUERIES * sizeof *bench->present);
     bench->absent = allocate(QUERIES * sizeof *bench->absent);
@@ -455,6 +489,7 @@ int main(int argc, char **argv)
     }
     report(&bench, repetitions);
     perhaps_free(bench.filter);
+    perhaps_free(bench.shared);
     harness_release(bench.table.bytes, bench.table_bytes);
     free(bench.present);
     free(bench.absent);

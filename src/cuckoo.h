@@ -221,11 +221,17 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_found perhaps__cuckoo_find(const st
     return found;
 }
 
-// Whether a bucket holds a value: not 0. Less work than finding where.
-PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t at, uint64_t value)
+// A value in every lane of a group.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_pattern(const struct perhaps__cuckoo *table, uint64_t value)
+{
+    return value * perhaps__factor(table->ones);
+}
+
+// Whether a bucket holds the value of a pattern: not 0. Less work than finding where.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_has_pattern(const struct perhaps__cuckoo *table, uint64_t at,
+                                                           uint64_t pattern)
 {
     uint64_t any = 0;
-    uint64_t pattern = value * perhaps__factor(table->ones);
     uint64_t width = table->group_slots * table->bits;
     for (uint64_t i = 0; i < table->groups; i++) {
         uint64_t bit = at + i * width;
@@ -234,24 +240,15 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_has(const struct perhaps__cuckoo 
     return any;
 }
 
-// The same for a whole bucket by its number: the address of one in whole bytes is a product.
-PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_bucket_has(const struct perhaps__cuckoo *table, uint64_t bucket,
-                                                          uint64_t value)
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_has(const struct perhaps__cuckoo *table, uint64_t at, uint64_t value)
 {
-    if (table->groups != 1 || !table->in_bytes) {
-        return perhaps__cuckoo_has(table, perhaps__cuckoo_at(table, bucket), value);
-    }
-    uint64_t bit = bucket * (table->slots * table->bits / 8) * 8; // a compiler drops the 8
-    uint64_t pattern = value * perhaps__factor(table->ones);
-    return perhaps__cuckoo_any_zero(table, perhaps__cuckoo_load_group(table, bit) ^ pattern);
+    return perhaps__cuckoo_has_pattern(table, at, perhaps__cuckoo_pattern(table, value));
 }
 
-// Whether a table holds the key of a hash: all that a look-up for one key is.
-PERHAPS_CUCKOO_INLINE int perhaps__cuckoo_ask(const struct perhaps__cuckoo *table, uint64_t hash)
+// The first bit of a bucket. Of one in whole bytes the last three bits are 0, and a compiler makes a number of bytes of it.
+PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_at_group(const struct perhaps__cuckoo *table, uint64_t bucket)
 {
-    struct perhaps__cuckoo_home home = perhaps__cuckoo_home(table, perhaps__place(hash, table->seed_key));
-    return (perhaps__cuckoo_bucket_has(table, home.first, home.fingerprint) |
-            perhaps__cuckoo_bucket_has(table, home.second, home.fingerprint)) != 0;
+    return table->in_bytes ? bucket * (table->slots * table->bits / 8) * 8 : perhaps__cuckoo_at(table, bucket);
 }
 
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_lane_mask(const struct perhaps__cuckoo *table)
@@ -307,6 +304,15 @@ PERHAPS_CUCKOO_INLINE struct perhaps__cuckoo_spots perhaps__cuckoo_start(const s
                                                                          uint64_t hash)
 {
     return perhaps__cuckoo_spots(table, perhaps__cuckoo_home(table, perhaps__place(hash, table->seed_key)));
+}
+
+// Whether a table holds the key of a hash: all that a look-up for one key is.
+PERHAPS_CUCKOO_INLINE int perhaps__cuckoo_ask(const struct perhaps__cuckoo *table, uint64_t hash)
+{
+    struct perhaps__cuckoo_home home = perhaps__cuckoo_home(table, perhaps__place(hash, table->seed_key));
+    uint64_t pattern = perhaps__cuckoo_pattern(table, home.fingerprint);
+    return (perhaps__cuckoo_has_pattern(table, perhaps__cuckoo_at_group(table, home.first), pattern) |
+            perhaps__cuckoo_has_pattern(table, perhaps__cuckoo_at_group(table, home.second), pattern)) != 0;
 }
 
 // Adds a fingerprint both of whose buckets are full, by moving others to their other buckets: breadth-first search, the

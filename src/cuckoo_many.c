@@ -16,8 +16,9 @@ struct results {
 
 INLINE bool is_present(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *spots)
 {
-    return (perhaps__cuckoo_has(table, spots->first, spots->fingerprint) |
-            perhaps__cuckoo_has(table, spots->second, spots->fingerprint)) != 0;
+    uint64_t pattern = perhaps__cuckoo_pattern(table, spots->fingerprint);
+    return (perhaps__cuckoo_has_pattern(table, spots->first, pattern) |
+            perhaps__cuckoo_has_pattern(table, spots->second, pattern)) != 0;
 }
 
 INLINE void note(const struct results *results, size_t i, bool result)

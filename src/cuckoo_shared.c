@@ -21,14 +21,14 @@
 // A table, and what it takes to share it.
 struct shared {
     struct perhaps__cuckoo table;
-    struct perhaps__stripes stripes;
+    const struct perhaps__stripes *stripes;
     struct perhaps__tally *whole; // of the layer; read and written atomically only
 };
 
 // The lock and version of a bucket, given by its first bit. Buckets that begin in one word have one.
 INLINE uint32_t *stripe_at(const struct shared *shared, uint64_t at)
 {
-    return perhaps__stripe(&shared->stripes, at >> 6);
+    return perhaps__stripe(shared->stripes, at >> 6);
 }
 
 INLINE struct shared shared_of(const struct perhaps__view *view, uint32_t slots, uint32_t bits, uint32_t base,
@@ -36,7 +36,7 @@ INLINE struct shared shared_of(const struct perhaps__view *view, uint32_t slots,
 {
     struct shared shared = {
         .table = perhaps__cuckoo_table(view, slots, bits, base, whole),
-        .stripes = view->stripes,
+        .stripes = &view->stripes,
         .whole = view->tally,
     };
     shared.table.shared = true;
@@ -92,44 +92,48 @@ INLINE void between_buckets(void)
 #endif
 }
 
-// Not 0 when a bucket holds the fingerprint.
-INLINE uint64_t look(const struct perhaps__cuckoo *table, const struct perhaps__cuckoo_spots *key)
+// Not 0 when one of two buckets, given by their first bits, holds the fingerprint.
+INLINE uint64_t look(const struct perhaps__cuckoo *table, uint64_t fingerprint, uint64_t first, uint64_t second)
 {
-    uint64_t in_first = perhaps__cuckoo_has(table, key->first, key->fingerprint);
+    uint64_t pattern = perhaps__cuckoo_pattern(table, fingerprint);
+    uint64_t in_first = perhaps__cuckoo_has_pattern(table, first, pattern);
     between_buckets();
-    return in_first | perhaps__cuckoo_has(table, key->second, key->fingerprint);
+    return in_first | perhaps__cuckoo_has_pattern(table, second, pattern);
 }
 
-// By the versions of the key's own buckets, where something moves in the table. A call, as it is rare.
-static __attribute__((noinline)) bool is_present_beside_moves(const struct shared *shared,
-                                                              const struct perhaps__cuckoo_spots *key)
+// By the versions of the key's own buckets, where something moves in the table. It is rare, and makes its own table, so that
+// those that call it can keep theirs in registers.
+static __attribute__((noinline)) bool is_present_beside_moves(const struct perhaps__view *view,
+                                                              struct perhaps__cuckoo_spots key)
 {
+    const struct perhaps__shape *shape = &view->shape;
+    const struct shared shared = shared_of(view, shape->slots, shape->cell_bits, shape->layout, false);
     for (unsigned i = 0; i < TRIES; i++) {
-        struct versions before = versions_of(shared, key);
-        if (look(&shared->table, key) != 0) {
+        struct versions before = versions_of(&shared, &key);
+        if (look(&shared.table, key.fingerprint, key.first, key.second) != 0) {
             return true;
         }
-        if (PERHAPS_LIKELY(is_settled(shared, key, before))) {
+        if (PERHAPS_LIKELY(is_settled(&shared, &key, before))) {
             return false;
         }
     }
-    note_unsettled(shared);
+    note_unsettled(&shared);
     return true;
 }
 
 // By the word of moves, which is one for all keys.
-INLINE bool is_present(const struct shared *shared, uint64_t hash)
+INLINE bool is_present(const struct perhaps__view *view, const struct shared *shared, uint64_t hash)
 {
-    uint64_t moves = perhaps__moves(&shared->stripes);
-    const struct perhaps__cuckoo_spots key = perhaps__cuckoo_start(&shared->table, hash);
-    if (look(&shared->table, &key) != 0) {
+    const struct perhaps__cuckoo *table = &shared->table;
+    uint64_t moves = perhaps__moves(shared->stripes);
+    struct perhaps__cuckoo_home home = perhaps__cuckoo_home(table, perhaps__place(hash, table->seed_key));
+    uint64_t first = perhaps__cuckoo_at_group(table, home.first);
+    uint64_t second = perhaps__cuckoo_at_group(table, home.second);
+    if (look(table, home.fingerprint, first, second) != 0) {
         return true;
     }
-    if (PERHAPS_LIKELY(perhaps__moves_none_since(&shared->stripes, moves))) {
-        return false;
-    }
-    const struct shared again = *shared; // only here its address is taken
-    return is_present_beside_moves(&again, &key);
+    return PERHAPS_UNLIKELY(!perhaps__moves_none_since(shared->stripes, moves)) &&
+           is_present_beside_moves(view, (struct perhaps__cuckoo_spots){home.fingerprint, first, second});
 }
 
 INLINE uint64_t count_at_most(const struct shared *shared, const struct perhaps__cuckoo_spots *key)
@@ -270,11 +274,11 @@ static enum outcome add_along(const struct shared *shared, const struct perhaps_
     enum outcome outcome = add_locked(shared, key, tally); // somebody may have made room, or added the key
     if (outcome == NO_FREE_SLOT && is_valid(&shared->table, path)) {
         outcome = perhaps__cuckoo_count(&shared->table, key) > 0 ? ADDED_COPY : ADDED_NEW;
-        perhaps__moves_begin(&shared->stripes);
+        perhaps__moves_begin(shared->stripes);
         step_versions(&locks);
         uint32_t moved = perhaps__cuckoo_move_along(&shared->table, path, key->fingerprint);
         step_versions(&locks);
-        perhaps__moves_end(&shared->stripes);
+        perhaps__moves_end(shared->stripes);
         outcome = note_moves(outcome, moved, tally);
     }
     unlock_all(&locks);
@@ -285,18 +289,18 @@ static enum outcome add_along(const struct shared *shared, const struct perhaps_
 static enum outcome add_alone(const struct shared *shared, const struct perhaps__cuckoo_spots *key,
                               struct perhaps__cuckoo_search *path, struct perhaps__tally *tally)
 {
-    perhaps__stripes_lock_all(&shared->stripes);
+    perhaps__stripes_lock_all(shared->stripes);
     enum outcome outcome = add_locked(shared, key, tally);
     if (outcome == NO_FREE_SLOT && perhaps__cuckoo_find_path(&shared->table, key, path)) {
         outcome = perhaps__cuckoo_count(&shared->table, key) > 0 ? ADDED_COPY : ADDED_NEW;
-        perhaps__moves_begin(&shared->stripes);
-        perhaps__stripes_step_all(&shared->stripes);
+        perhaps__moves_begin(shared->stripes);
+        perhaps__stripes_step_all(shared->stripes);
         uint32_t moved = perhaps__cuckoo_move_along(&shared->table, path, key->fingerprint);
-        perhaps__stripes_step_all(&shared->stripes);
-        perhaps__moves_end(&shared->stripes);
+        perhaps__stripes_step_all(shared->stripes);
+        perhaps__moves_end(shared->stripes);
         outcome = note_moves(outcome, moved, tally);
     }
-    perhaps__stripes_unlock_all(&shared->stripes);
+    perhaps__stripes_unlock_all(shared->stripes);
     return outcome;
 }
 
@@ -435,24 +439,22 @@ INLINE size_t run_few(enum verb verb, const struct shared *shared, const uint64_
 }
 
 // Looks at a block between two looks at the word of moves, and if they differ at its misses one by one.
-INLINE void ask_block(const struct shared *shared, const struct perhaps__cuckoo_block *now, size_t placed,
-                      const struct perhaps__cuckoo_block *next, size_t coming, uint8_t *out)
+INLINE void ask_block(const struct perhaps__view *view, const struct shared *shared,
+                      const struct perhaps__cuckoo_block *now, size_t placed, const struct perhaps__cuckoo_block *next,
+                      size_t coming, uint8_t *out)
 {
-    uint64_t moves = perhaps__moves(&shared->stripes);
+    uint64_t moves = perhaps__moves(shared->stripes);
     for (size_t i = 0; i < placed; i++) {
         if (i < coming) {
             perhaps__cuckoo_fetch_key(&shared->table, next, i);
         }
-        const struct perhaps__cuckoo_spots key = perhaps__cuckoo_spots_in(now, i);
-        out[i] = look(&shared->table, &key) != 0;
+        out[i] = look(&shared->table, now->fingerprint[i], now->first[i], now->second[i]) != 0;
     }
-    if (PERHAPS_LIKELY(perhaps__moves_none_since(&shared->stripes, moves))) {
+    if (PERHAPS_LIKELY(perhaps__moves_none_since(shared->stripes, moves))) {
         return;
     }
-    const struct shared again = *shared;
     for (size_t i = 0; i < placed; i++) {
-        const struct perhaps__cuckoo_spots key = perhaps__cuckoo_spots_in(now, i);
-        out[i] = out[i] != 0 || is_present_beside_moves(&again, &key);
+        out[i] = out[i] != 0 || is_present_beside_moves(view, perhaps__cuckoo_spots_in(now, i));
     }
 }
 
@@ -462,7 +464,7 @@ INLINE void ask_batch(const struct shared *shared, struct perhaps__cuckoo_batch 
     size_t placed = perhaps__cuckoo_take_first(batch, &shared->table, &blocks[0]);
     for (unsigned now = 0; placed > 0; now ^= 1) {
         size_t coming = perhaps__cuckoo_take(batch, &blocks[now ^ 1]);
-        ask_block(shared, &blocks[now], placed, &blocks[now ^ 1], batch->far ? coming : 0, out);
+        ask_block(batch->view, shared, &blocks[now], placed, &blocks[now ^ 1], batch->far ? coming : 0, out);
         out += placed;
         placed = coming;
     }
@@ -473,7 +475,7 @@ INLINE void ask_batch(const struct shared *shared, struct perhaps__cuckoo_batch 
     {                                                                                                                  \
         const struct perhaps__view *view = filter;                                                                     \
         const struct shared shared = shared_of(view, view_slots, view_bits, base, whole);                              \
-        return is_present(&shared, hash);                                                                              \
+        return is_present(view, &shared, hash);                                                                        \
     }                                                                                                                  \
     DEFINE_ASK_MANY(name, near, view_slots, view_bits, base, whole)                                                    \
     DEFINE_ASK_MANY(name, far, view_slots, view_bits, base, whole)

@@ -162,7 +162,7 @@ static void check_refusal(uint32_t slots, double median, double worst, unsigned 
         uint64_t held = fill(&view, UINT64_MAX);
         loads[seed] = (double)held / (double)(buckets * slots);
         for (uint64_t key = 0; key < held; key++) {
-            assert_int_equal(perhaps__cuckoo_kernel(slots, 16)->ask(&view, key), 1);
+            assert_int_equal(perhaps__cuckoo_kernel(slots, 16, 16)->ask(&view, key), 1);
         }
         free(view.memory);
     }
