@@ -148,7 +148,7 @@ static void test_vectors_place_alike(void **state)
 {
     static const int roundings[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
     uint64_t random = 4;
-    for (unsigned i = 0; i < SUPPORT_SCALED(40000); i++) {
+    for (unsigned i = 0; i < SUPPORT_SCALED(10000); i++) {
         struct perhaps__shape shape = {.slots = all_slots[i % 4], .cell_bits = 4 + i % 29};
         shape.layout = 4 + (uint32_t)(support_random(&random) % (shape.cell_bits - 3));
         uint64_t buckets = 1 + (support_random(&random) >> (20 + i % 44));
