@@ -111,3 +111,22 @@ const char *perhaps__guard_store_describe(const perhaps_store_options *options, 
     }
     return text;
 }
+
+bool perhaps__guard_store_key_make(struct perhaps__guard_store_key *made, uint32_t canonical, const void *key,
+                                   size_t length)
+{
+    made->bytes = length > 0 ? key : "";
+    made->length = length;
+    made->owned = NULL;
+    if (canonical == 0 || length == 0) {
+        return true;
+    }
+    made->owned = length > sizeof made->room ? malloc(length) : NULL;
+    char *out = made->owned != NULL ? made->owned : made->room;
+    if (length > sizeof made->room && made->owned == NULL) {
+        return false;
+    }
+    made->length = perhaps_canonical(canonical, key, length, out);
+    made->bytes = out;
+    return true;
+}

@@ -3,6 +3,8 @@
 #ifndef PERHAPS_GUARD_STORE_OPTIONS_H
 #define PERHAPS_GUARD_STORE_OPTIONS_H
 
+#include <stdbool.h>
+
 #include <perhaps/guard.h>
 
 // Whether the options are those of a column or of a query, and nothing is missing: 0, or what is wrong.
@@ -15,6 +17,18 @@ perhaps_store_options *perhaps__guard_store_options_copy(const perhaps_store_opt
 // What messages call the thing that is read: column "c" of KIND "t", or the query. Returns text.
 const char *perhaps__guard_store_describe(const perhaps_store_options *options, const char *kind, char *text,
                                           size_t room);
+
+// A key in canonical form: in the caller's bytes when there is nothing to do, else in `room` or in memory of its own.
+struct perhaps__guard_store_key {
+    const char *bytes; // never NULL
+    size_t length;
+    char *owned; // for free()
+    char room[256];
+};
+
+// False when there is no memory; then there is nothing to free.
+bool perhaps__guard_store_key_make(struct perhaps__guard_store_key *made, uint32_t canonical, const void *key,
+                                   size_t length);
 
 // A missing argument.
 int perhaps__guard_store_null(const char *name, perhaps_error *error);

@@ -96,42 +96,17 @@ static bool can_be_there(const struct perhaps__guard_postgres_source *source, co
 
 /* ---------------------------------------------------------------- one key */
 
-// A key in canonical form: in the caller's bytes when there is nothing to do, else in `room` or in memory of its own.
-struct form {
-    const char *bytes;
-    size_t length;
-    char *owned;
-    char room[256];
-};
-
-static bool make_form(struct form *form, uint32_t canonical, const void *key, size_t length)
-{
-    form->bytes = length > 0 ? key : "";
-    form->length = length;
-    form->owned = NULL;
-    if (canonical == 0 || length == 0) {
-        return true;
-    }
-    form->owned = length > sizeof form->room ? malloc(length) : NULL;
-    char *out = form->owned != NULL ? form->owned : form->room;
-    if (length > sizeof form->room && form->owned == NULL) {
-        return false;
-    }
-    form->length = perhaps_canonical(canonical, key, length, out);
-    form->bytes = out;
-    return true;
-}
-
 // Whether the row that was found has the key. Anything else would mean that equality has changed since it was judged, and
 // the key could be in another row.
 static int compare_row(const struct perhaps__guard_postgres_source *source, const PGresult *result,
-                       const struct form *form, perhaps_error *error)
+                       const struct perhaps__guard_store_key *form, perhaps_error *error)
 {
     if (PQntuples(result) == 0) {
         return 0;
     }
-    struct form found;
-    if (!make_form(&found, source->options->canonical, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0))) {
+    struct perhaps__guard_store_key found;
+    if (!perhaps__guard_store_key_make(&found, source->options->canonical, PQgetvalue(result, 0, 0),
+                                       (size_t)PQgetlength(result, 0, 0))) {
         return fail_memory(source, error);
     }
     bool same = found.length == form->length && memcmp(found.bytes, form->bytes, form->length) == 0;
@@ -142,7 +117,8 @@ static int compare_row(const struct perhaps__guard_postgres_source *source, cons
                                                  "open the store again, to see why");
 }
 
-static PGresult *execute(const struct perhaps__guard_postgres_source *source, const struct form *form)
+static PGresult *execute(const struct perhaps__guard_postgres_source *source,
+                         const struct perhaps__guard_store_key *form)
 {
     const char *const values[] = {form->bytes};
     const int lengths[] = {(int)form->length};
@@ -152,9 +128,10 @@ static PGresult *execute(const struct perhaps__guard_postgres_source *source, co
 
 // Asks once. Whatever goes wrong but a lock, the connection is given up. Bytes that no row can hold are not sent, but the
 // server is asked all the same, for the empty key: an answer is one only when the store is there, and still what it was.
-static int ask_once(struct perhaps__guard_postgres_source *source, const struct form *form, perhaps_error *error)
+static int ask_once(struct perhaps__guard_postgres_source *source, const struct perhaps__guard_store_key *form,
+                    perhaps_error *error)
 {
-    static const struct form empty = {.bytes = ""};
+    static const struct perhaps__guard_store_key empty = {.bytes = ""};
     bool possible = can_be_there(source, form->bytes, form->length);
     PGresult *result = execute(source, possible ? form : &empty);
     int code = 0;
@@ -173,7 +150,8 @@ static int ask_once(struct perhaps__guard_postgres_source *source, const struct 
 
 // What fails on a connection that has been there is tried once more on a new one, where the column is judged anew: the
 // server may have been started anew long ago, or the table altered.
-static int look_up(struct perhaps__guard_postgres_source *source, const struct form *form, perhaps_error *error)
+static int look_up(struct perhaps__guard_postgres_source *source, const struct perhaps__guard_store_key *form,
+                   perhaps_error *error)
 {
     if (source->connection != NULL) {
         perhaps_error first = {.size = sizeof first};
@@ -196,8 +174,8 @@ static int contains(void *context, const void *key, size_t length, perhaps_error
     if (key == NULL && length > 0) {
         return perhaps__guard_store_null("key", error);
     }
-    struct form form;
-    if (!make_form(&form, postgres->options->canonical, key, length)) {
+    struct perhaps__guard_store_key form;
+    if (!perhaps__guard_store_key_make(&form, postgres->options->canonical, key, length)) {
         return fail_memory(&postgres->source, error);
     }
     (void)pthread_mutex_lock(&postgres->lock);
@@ -214,8 +192,9 @@ typedef int visit_key(void *visitor, const void *key, size_t length);
 static int visit_row(const struct perhaps__guard_postgres_source *source, const PGresult *row, visit_key *visit,
                      void *visitor, perhaps_error *error)
 {
-    struct form form;
-    if (!make_form(&form, source->options->canonical, PQgetvalue(row, 0, 0), (size_t)PQgetlength(row, 0, 0))) {
+    struct perhaps__guard_store_key form;
+    if (!perhaps__guard_store_key_make(&form, source->options->canonical, PQgetvalue(row, 0, 0),
+                                       (size_t)PQgetlength(row, 0, 0))) {
         return fail_memory(source, error);
     }
     int code = visit(visitor, form.bytes, form.length);

@@ -81,45 +81,6 @@ typedef struct perhaps_store {
     uint32_t reserved; /* 0 */
 } perhaps_store;
 
-/* A column of a SQLite table or view as a store. `path` is that of an existing database file, taken as it is: not
- * as a URI, and not as ":memory:". It is opened read-only, and nothing is written to it (in WAL mode, SQLite itself
- * keeps its -wal and -shm files beside it). Names are compared as SQLite does, without regard to ASCII case. A key
- * is in the store when a row has exactly its bytes in the column, as TEXT or as BLOB; values that are NULL or
- * numbers (possible in a column without affinity) are no keys and are skipped.
- *
- * Refused with PERHAPS_E_UNSUPPORTED, naming the column and the reason, is a column whose equality is not
- * bytewise: collation NOCASE, RTRIM or any other than BINARY; INTEGER, REAL or NUMERIC affinity (SQLite takes
- * '007' and '7' for one number there; BLOB and TEXT affinity, and none, are fine, and so is ANY in a STRICT
- * table); the row id; a column of a virtual table, which its module compares. The column of a view is judged as
- * SQLite compares it in the view; in a view made of several SELECTs, the first decides, as in SQLite. Refused is
- * also a database whose encoding is not UTF-8, because text then has other bytes inside than outside.
- *
- * A store without an index on the column works, with a table scan for each question.
- * perhaps_store_sqlite_indexed() is 1 when questions use an index all the way, otherwise 0.
- *
- * Returns 0; PERHAPS_E_IO (missing, not a regular file, not a database, damaged, left half changed by a crashed
- * writer, locked for longer than busy_milliseconds; the text says which, with SQLite's own words);
- * PERHAPS_E_UNSUPPORTED; PERHAPS_E_ARGUMENT (NULL, an empty path, no such table or column: the text names it, and
- * those that there are); PERHAPS_E_MEMORY.
- *
- * perhaps_store_sqlite_store() fills *store with callbacks on it, valid until perhaps_store_sqlite_close(), which
- * takes NULL as well. Each question sees the database as it is then, and can fail with PERHAPS_E_IO or
- * PERHAPS_E_MEMORY. A listing sees one state of the database from beginning to end (PERHAPS_STORE_SNAPSHOT), through a
- * connection of its own, opened for it; without WAL mode, writers wait meanwhile. A visit may ask and list. The callbacks
- * may be used by any number of threads: questions then take turns, listings go on beside them.
- *
- * perhaps_store_sqlite_count() stores the number of distinct keys in *count: what a filter for the whole store
- * must be sized for. O(rows) with an index; without one, and where there are both texts and blobs, they are
- * sorted, which takes temporary memory or disk for every distinct key. */
-typedef struct perhaps_store_sqlite perhaps_store_sqlite;
-PERHAPS_API int perhaps_store_sqlite_open(const char *path, const char *table, const char *column,
-                                          unsigned busy_milliseconds, perhaps_store_sqlite **sqlite,
-                                          perhaps_error *error);
-PERHAPS_API void perhaps_store_sqlite_close(perhaps_store_sqlite *sqlite);
-PERHAPS_API int perhaps_store_sqlite_store(perhaps_store_sqlite *sqlite, perhaps_store *store);
-PERHAPS_API int perhaps_store_sqlite_count(perhaps_store_sqlite *sqlite, uint64_t *count, perhaps_error *error);
-PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite);
-
 /* ---------------------------------------------------------------- stores: what of a database */
 
 /* Canonical forms, for columns whose equality is coarser than that of bytes: each stands for all keys that such a column
@@ -153,6 +114,53 @@ typedef struct perhaps_store_options {
                                       for; listings repeat keys that several spellings stand for */
     unsigned wait_milliseconds; /* for locks of others. 0: do not wait */
 } perhaps_store_options;
+
+/* ---------------------------------------------------------------- stores: SQLite */
+
+/* A column of a SQLite table or view as a store. `path` is that of an existing database file, taken as it is: not
+ * as a URI, and not as ":memory:". It is opened read-only, and nothing is written to it (in WAL mode, SQLite itself
+ * keeps its -wal and -shm files beside it). Names are compared as SQLite does, without regard to ASCII case. A key
+ * is in the store when a row has exactly its bytes in the column, as TEXT or as BLOB; values that are NULL or
+ * numbers (possible in a column without affinity) are no keys and are skipped.
+ *
+ * Refused with PERHAPS_E_UNSUPPORTED, naming the column and the reason, is a column whose equality is not
+ * bytewise: collation NOCASE, RTRIM or any other than BINARY; INTEGER, REAL or NUMERIC affinity (SQLite takes
+ * '007' and '7' for one number there; BLOB and TEXT affinity, and none, are fine, and so is ANY in a STRICT
+ * table); the row id; a column of a virtual table, which its module compares. The column of a view is judged as
+ * SQLite compares it in the view; in a view made of several SELECTs, the first decides, as in SQLite. Refused is
+ * also a database whose encoding is not UTF-8, because text then has other bytes inside than outside.
+ *
+ * A store without an index on the column works, with a table scan for each question.
+ * perhaps_store_sqlite_indexed() is 1 when questions use an index all the way, otherwise 0.
+ *
+ * Returns 0; PERHAPS_E_IO (missing, not a regular file, not a database, damaged, left half changed by a crashed
+ * writer, locked for longer than busy_milliseconds; the text says which, with SQLite's own words);
+ * PERHAPS_E_UNSUPPORTED; PERHAPS_E_ARGUMENT (NULL, an empty path, no such table or column: the text names it, and
+ * those that there are); PERHAPS_E_MEMORY.
+ *
+ * perhaps_store_sqlite_store() fills *store with callbacks on it, valid until perhaps_store_sqlite_close(), which
+ * takes NULL as well. Each question sees the database as it is then, and can fail with PERHAPS_E_IO or
+ * PERHAPS_E_MEMORY. A listing sees one state of the database from beginning to end (PERHAPS_STORE_SNAPSHOT), through a
+ * connection of its own, opened for it; without WAL mode, writers wait meanwhile. A visit may ask and list. The callbacks
+ * may be used by any number of threads: questions then take turns, listings go on beside them.
+ *
+ * perhaps_store_sqlite_count() stores the number of distinct keys in *count: what a filter for the whole store
+ * must be sized for. O(rows) with an index; without one, and where there are both texts and blobs, they are
+ * sorted, which takes temporary memory or disk for every distinct key. PERHAPS_E_UNSUPPORTED for a query without a list.
+ *
+ * perhaps_store_sqlite_open_options() opens a column or a query, with or without a canonical form. A NOCASE column is taken
+ * with PERHAPS_CANONICAL_LOWER, an RTRIM one with PERHAPS_CANONICAL_RTRIM. Of a query, SQLite asks for texts and blobs one
+ * after the other. Also PERHAPS_E_OPTION, and PERHAPS_E_ARGUMENT for a query that SQLite does not take. */
+typedef struct perhaps_store_sqlite perhaps_store_sqlite;
+PERHAPS_API int perhaps_store_sqlite_open(const char *path, const char *table, const char *column,
+                                          unsigned busy_milliseconds, perhaps_store_sqlite **sqlite,
+                                          perhaps_error *error);
+PERHAPS_API int perhaps_store_sqlite_open_options(const char *path, const perhaps_store_options *options,
+                                                  perhaps_store_sqlite **sqlite, perhaps_error *error);
+PERHAPS_API void perhaps_store_sqlite_close(perhaps_store_sqlite *sqlite);
+PERHAPS_API int perhaps_store_sqlite_store(perhaps_store_sqlite *sqlite, perhaps_store *store);
+PERHAPS_API int perhaps_store_sqlite_count(perhaps_store_sqlite *sqlite, uint64_t *count, perhaps_error *error);
+PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite);
 
 /* ---------------------------------------------------------------- stores: PostgreSQL */
 
