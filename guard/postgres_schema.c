@@ -225,7 +225,9 @@ static int refuse_type(const struct perhaps__guard_postgres_source *source, Oid 
     char reason[200];
     (void)snprintf(reason, sizeof reason, "is of type %s, which %s", PQgetvalue(result, 0, 0),
                    PQgetvalue(result, 0, 1));
-    code = perhaps__guard_postgres_refuse(source, PERHAPS_E_UNSUPPORTED, error, reason, GIVE_BYTEWISE);
+    code = perhaps__guard_postgres_refuse(
+        source, PERHAPS_E_UNSUPPORTED, error, reason,
+        type == PERHAPS__GUARD_POSTGRES_CHAR ? GIVE_BYTEWISE ", or its canonical form, rtrim" : GIVE_BYTEWISE);
     PQclear(result);
     return code;
 }

@@ -74,12 +74,19 @@ static bool failed(const struct answer *answer)
 
 /* ---------------------------------------------------------------- refusals */
 
-static int refuse(const struct perhaps__guard_sqlite_source *source, perhaps_error *error, const char *reason)
+static int refuse_with(const struct perhaps__guard_sqlite_source *source, perhaps_error *error, const char *reason,
+                       const char *remedy)
 {
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->path};
     char what[160];
-    return perhaps__guard_fail(error, failure, "%s %s; give a column that compares bytewise",
-                               perhaps__guard_store_describe(source->options, source->kind, what, sizeof what), reason);
+    return perhaps__guard_fail(error, failure, "%s %s; give a column that compares bytewise%s",
+                               perhaps__guard_store_describe(source->options, source->kind, what, sizeof what), reason,
+                               remedy);
+}
+
+static int refuse(const struct perhaps__guard_sqlite_source *source, perhaps_error *error, const char *reason)
+{
+    return refuse_with(source, error, reason, "");
 }
 
 // A statement of our own that SQLite does not accept speaks of the view or the column, not of the file: a
@@ -309,7 +316,10 @@ static int check_collation(const struct perhaps__guard_sqlite_source *source, pe
     (void)snprintf(reason, sizeof reason,
                    "compares with collation %s, so it would confirm keys whose bytes the filter never saw",
                    collation.text);
-    return refuse(source, error, reason);
+    const char *remedy = sqlite3_stricmp(collation.text, "NOCASE") == 0  ? ", or its canonical form, lower"
+                         : sqlite3_stricmp(collation.text, "RTRIM") == 0 ? ", or its canonical form, rtrim"
+                                                                         : "";
+    return refuse_with(source, error, reason, remedy);
 }
 
 /* ---------------------------------------------------------------- is it a query? */
