@@ -205,7 +205,9 @@ int perhaps__guard_postgres_connect(struct perhaps__guard_postgres_source *sourc
 
 void perhaps__guard_postgres_disconnect(struct perhaps__guard_postgres_source *source)
 {
-    PQfinish(source->connection);
+    if (source->connection != NULL) {
+        PQfinish(source->connection);
+    }
     free(source->keys);
     free(source->look_up);
     source->connection = NULL;

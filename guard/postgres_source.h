@@ -4,10 +4,11 @@
 #ifndef PERHAPS_GUARD_POSTGRES_SOURCE_H
 #define PERHAPS_GUARD_POSTGRES_SOURCE_H
 
-#include <libpq-fe.h>
 #include <stdbool.h>
 
 #include <perhaps/guard.h>
+
+#include "postgres_library.h"
 
 // conninfo and options are borrowed; the rest is made by perhaps__guard_postgres_connect() and ..._check(), and goes with
 // ..._disconnect().

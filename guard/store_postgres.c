@@ -353,6 +353,10 @@ int perhaps_store_postgres_open(const char *conninfo, const perhaps_store_option
     if (code < 0) {
         return code;
     }
+    code = perhaps__guard_libpq_load(error);
+    if (code < 0) {
+        return code;
+    }
     perhaps_store_postgres *opened = allocate(conninfo, options);
     if (opened == NULL) {
         struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY};

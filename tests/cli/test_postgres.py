@@ -34,9 +34,9 @@ class Postgres(unittest.TestCase):
     def tearDown(self):
         self.scratch.cleanup()
 
-    def run_tool(self, *arguments, keys="", status=0):
+    def run_tool(self, *arguments, keys="", status=0, **environment):
         done = subprocess.run([PERHAPS, *arguments], cwd=self.folder, input=keys, capture_output=True, text=True,
-                              timeout=120, check=False, env={**os.environ, "LC_ALL": "C"})
+                              timeout=120, check=False, env={**os.environ, "LC_ALL": "C", **environment})
         self.assertEqual(done.returncode, status, done.stderr)
         self.assertNotIn("secret", done.stdout + done.stderr)
         return done
@@ -92,6 +92,15 @@ class Postgres(unittest.TestCase):
             done = self.guard(keys="user 7\n", status=2, **options)
             self.assertIn(words, done.stderr)
             self.assertEqual(done.stdout, "")
+
+    def test_without_libpq(self):
+        """Everything else works; a PostgreSQL store is refused."""
+        (self.folder / "libpq.so.5").write_text("")
+        arguments = ("guard", "f.filter", "--table", "users", "--column", "name", "--store", STORE)
+        done = self.run_tool(*arguments, keys="user 7\n", status=2, LD_LIBRARY_PATH=str(self.folder))
+        self.assertIn("libpq.so.5: PostgreSQL's library cannot be loaded", done.stderr)
+        self.assertIn("file too short); install it (Debian: libpq5)", done.stderr)
+        self.run_tool("check", "-q", "f.filter", keys="user 7\n", LD_LIBRARY_PATH=str(self.folder))
 
     def test_locked_table(self):
         locker = subprocess.Popen(["psql", "-XAtq", CONNINFO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
