@@ -175,8 +175,9 @@ PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite)
  * a collation that is not deterministic; char(n), which ignores spaces at the end (taken with PERHAPS_CANONICAL_RTRIM);
  * citext; numbers, dates, uuid, and every other type; also a system column or one of a foreign table (another server
  * compares); a server whose encoding is neither UTF8 nor SQL_ASCII, as texts have other bytes inside than outside; a standby,
- * which lags behind the writes that it should know of; a server older than 13; and perhaps where it cannot load libpq (which it does when the first store is opened), or was built without it
- * (-DPERHAPS_POSTGRES=OFF). The column is judged anew with each new connection.
+ * which lags behind the writes that it should know of; a server older than 13; and everything where perhaps was built
+ * without PostgreSQL (-DPERHAPS_POSTGRES=OFF), or finds no libpq, which it loads when the first store is opened. The
+ * column is judged anew with each new connection.
  *
  * Returns 0; PERHAPS_E_IO (no connection, a lock held for longer than wait_milliseconds, an error of the server; the text
  * has the server's own words); PERHAPS_E_UNSUPPORTED; PERHAPS_E_ARGUMENT (NULL, no such table or column: the text names
