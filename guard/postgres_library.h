@@ -12,7 +12,6 @@
 #include <perhaps/perhaps.h>
 
 #define PERHAPS__GUARD_LIBPQ_FUNCTIONS(X)                                                                              \
-    X(PQcancel)                                                                                                        \
     X(PQclear)                                                                                                         \
     X(PQconnectdbParams)                                                                                               \
     X(PQdb)                                                                                                            \
@@ -23,10 +22,8 @@
     X(PQexecParams)                                                                                                    \
     X(PQexecPrepared)                                                                                                  \
     X(PQfinish)                                                                                                        \
-    X(PQfreeCancel)                                                                                                    \
     X(PQfreemem)                                                                                                       \
     X(PQftype)                                                                                                         \
-    X(PQgetCancel)                                                                                                     \
     X(PQgetisnull)                                                                                                     \
     X(PQgetlength)                                                                                                     \
     X(PQgetResult)                                                                                                     \
@@ -57,7 +54,6 @@ extern struct perhaps__guard_libpq {
 int perhaps__guard_libpq_load(perhaps_error *error);
 
 #ifndef PERHAPS__GUARD_LIBPQ_UNNAMED
-#define PQcancel perhaps__guard_libpq.PQcancel
 #define PQclear perhaps__guard_libpq.PQclear
 #define PQconnectdbParams perhaps__guard_libpq.PQconnectdbParams
 #define PQdb perhaps__guard_libpq.PQdb
@@ -68,10 +64,8 @@ int perhaps__guard_libpq_load(perhaps_error *error);
 #define PQexecParams perhaps__guard_libpq.PQexecParams
 #define PQexecPrepared perhaps__guard_libpq.PQexecPrepared
 #define PQfinish perhaps__guard_libpq.PQfinish
-#define PQfreeCancel perhaps__guard_libpq.PQfreeCancel
 #define PQfreemem perhaps__guard_libpq.PQfreemem
 #define PQftype perhaps__guard_libpq.PQftype
-#define PQgetCancel perhaps__guard_libpq.PQgetCancel
 #define PQgetisnull perhaps__guard_libpq.PQgetisnull
 #define PQgetlength perhaps__guard_libpq.PQgetlength
 #define PQgetResult perhaps__guard_libpq.PQgetResult

@@ -245,17 +245,7 @@ static int list(const struct perhaps__guard_postgres_source *source, visit_key *
     return code;
 }
 
-// The server would go on with a listing that nobody reads.
-static void cancel(const struct perhaps__guard_postgres_source *source)
-{
-    char ignored[256];
-    PGcancel *cancel = PQgetCancel(source->connection);
-    if (cancel != NULL) {
-        (void)PQcancel(cancel, ignored, sizeof ignored);
-        PQfreeCancel(cancel);
-    }
-}
-
+// A listing that is broken off ends when the server can write to nobody any more.
 static int each_key(void *context, visit_key *visit, void *visitor, perhaps_error *error)
 {
     if (visit == NULL) {
@@ -265,9 +255,6 @@ static int each_key(void *context, visit_key *visit, void *visitor, perhaps_erro
     int code = open_another(context, &source, error);
     if (code == 0) {
         code = list(&source, visit, visitor, error);
-        if (code != 0) {
-            cancel(&source);
-        }
         perhaps__guard_postgres_disconnect(&source);
     }
     return code;

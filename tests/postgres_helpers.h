@@ -72,8 +72,14 @@ static inline void make(const char *sql)
     PQfinish(session);
 }
 
+// What a failed test left is undone first: a server that was stopped, sessions whose locks would be waited for.
 static inline int enter_schema(void **state)
 {
+    if (PQping(server()) != PQPING_OK) {
+        control("start");
+    }
+    make("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+         " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
     make("DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public");
     return 0;
 }

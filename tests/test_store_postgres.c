@@ -317,6 +317,29 @@ static void test_queries_confirm_bytes_only(void **state)
     perhaps_store_postgres_close(postgres);
 }
 
+// A function that is declared to be stable, and is not: it compares with one text and gives another. No question can be
+// answered by such a query, and none is.
+static void test_queries_that_lie(void **state)
+{
+    make("CREATE FUNCTION moody() RETURNS text LANGUAGE plpgsql STABLE AS $$ DECLARE n int; BEGIN"
+         " n := coalesce(nullif(current_setting('test.n', true), ''), '0')::int;"
+         " PERFORM set_config('test.n', (n + 1)::text, false); RETURN 'x' || n % 2; END $$");
+    perhaps_store_options options = query_of("SELECT moody() WHERE $1 <> ''", NULL);
+    perhaps_store_postgres *postgres = open_options(&options);
+    int lies = 0;
+    for (int i = 0; i < 4; i++) {
+        perhaps_error error = {.size = sizeof error};
+        int answer = ask_with(postgres, i % 2 == 0 ? "x0" : "x1", 2, &error);
+        assert_int_not_equal(answer, 1);
+        if (answer < 0) {
+            assert_contains_text(error.text, "finds other bytes than were asked for");
+            lies++;
+        }
+    }
+    assert_true(lies > 0);
+    perhaps_store_postgres_close(postgres);
+}
+
 static void test_queries_that_are_refused(void **state)
 {
     make("CREATE EXTENSION IF NOT EXISTS citext;"
@@ -487,6 +510,22 @@ static void test_listing_stops(void **state)
     perhaps_store_postgres_close(postgres);
 }
 
+// One statement has one snapshot, but what it calls can have others, unless the transaction has one.
+static void test_listings_are_one_transaction(void **state)
+{
+    perhaps_store_options options =
+        query_of("SELECT $1::text", "SELECT name || ' ' || setting FROM pg_catalog.pg_settings"
+                                    " WHERE name IN ('transaction_isolation', 'transaction_read_only') ORDER BY name");
+    perhaps_store_postgres *postgres = open_options(&options);
+    struct visits visits = {0};
+    assert_int_equal(list(postgres, &visits, NULL), 0);
+    assert_int_equal(visits.count, 2);
+    visits.bytes[visits.used] = '\0';
+    assert_contains_text(visits.bytes, "transaction_isolation repeatable read");
+    assert_contains_text(visits.bytes, "transaction_read_only on");
+    perhaps_store_postgres_close(postgres);
+}
+
 static int visit_and_ask(void *visitor, const void *key, size_t length)
 {
     perhaps_store_postgres *postgres = visitor;
@@ -551,11 +590,13 @@ int main(void)
         TEST(test_long_keys),
         TEST(test_queries),
         TEST(test_queries_confirm_bytes_only),
+        TEST(test_queries_that_lie),
         TEST(test_queries_that_are_refused),
         TEST(test_arguments),
         TEST(test_canonical_forms),
         TEST(test_canonical_listing),
         TEST(test_listing_stops),
+        TEST(test_listings_are_one_transaction),
         TEST(test_visits_may_ask_and_list),
         TEST(test_indexed),
     };
