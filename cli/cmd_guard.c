@@ -98,7 +98,7 @@ static int answer(struct guarding *g, bool let_through, const void *key, size_t 
 static int guard_batch(void *context, const struct input *input, const struct batch *batch)
 {
     struct guarding *g = context;
-    uint64_t offsets[BATCH_KEYS + 1];
+    uint64_t offsets[BATCH_KEYS + 1] = {0};
     uint8_t answers[BATCH_KEYS];
     if (pack(g, batch, offsets) != STATUS_OK) {
         return STATUS_ERROR;
