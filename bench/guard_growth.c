@@ -16,19 +16,13 @@
 
 #include <perhaps/guard.h>
 
+#include "harness.h"
+
 #define QUESTIONS 10000
 #define SLICES 20
 #define STEPS_TO_CAPACITY 10
 #define MULTIPLES 10
 #define FIRST_ABSENT (UINT64_C(1) << 40)
-
-static void must(int result)
-{
-    if (result < 0) {
-        (void)fprintf(stderr, "guard_growth: %s\n", perhaps_message(result));
-        exit(1);
-    }
-}
 
 /* ---------------------------------------------------------------- the store */
 
@@ -84,22 +78,22 @@ static void make_guard(struct guarded *guarded, uint64_t capacity, uint32_t trig
                            .flags = PERHAPS_STORE_SNAPSHOT | PERHAPS_STORE_DISTINCT};
     perhaps_guard_options options = {.size = sizeof options, .store = &store, .triggers = triggers};
     guarded->next_absent = FIRST_ABSENT;
-    must(perhaps_create(&made, &options.adopted, NULL));
-    must(perhaps_guard_create(&options, &guarded->guard, NULL));
+    harness_must(perhaps_create(&made, &options.adopted, NULL), "create");
+    harness_must(perhaps_guard_create(&options, &guarded->guard, NULL), "guard");
 }
 
 static void add_keys(struct guarded *guarded, uint64_t end)
 {
     for (uint64_t key = guarded->stored; key < end; key++) {
-        must(perhaps_guard_add(guarded->guard, &key, sizeof key, write_key, &guarded->stored, NULL));
+        harness_must(perhaps_guard_add(guarded->guard, &key, sizeof key, write_key, &guarded->stored, NULL), "add");
     }
-    must(perhaps_guard_rebuild_wait(guarded->guard, NULL));
+    harness_must(perhaps_guard_rebuild_wait(guarded->guard, NULL), "rebuild");
 }
 
 static perhaps_guard_statistics look(const struct guarded *guarded)
 {
     perhaps_guard_statistics statistics = {.size = sizeof statistics};
-    must(perhaps_guard_stats(guarded->guard, &statistics));
+    harness_must(perhaps_guard_stats(guarded->guard, &statistics), "stats");
     return statistics;
 }
 
@@ -111,9 +105,9 @@ static double ask_absent(struct guarded *guarded)
         predicted += look(guarded).fpr_predicted;
         for (int i = 0; i < QUESTIONS; i++) {
             uint64_t key = guarded->next_absent++;
-            must(perhaps_guard_contains(guarded->guard, &key, sizeof key, NULL));
+            harness_must(perhaps_guard_contains(guarded->guard, &key, sizeof key, NULL), "contains");
         }
-        must(perhaps_guard_rebuild_wait(guarded->guard, NULL));
+        harness_must(perhaps_guard_rebuild_wait(guarded->guard, NULL), "rebuild");
     }
     return predicted / SLICES;
 }
