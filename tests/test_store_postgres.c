@@ -376,41 +376,6 @@ static void test_queries_that_are_refused(void **state)
     }
 }
 
-static void test_arguments(void **state)
-{
-    perhaps_store_options good = column_of("t", "c");
-    perhaps_store_postgres *postgres = NULL;
-    perhaps_error error = {.size = sizeof error};
-    assert_int_equal(perhaps_store_postgres_open(NULL, &good, &postgres, &error), PERHAPS_E_ARGUMENT);
-    assert_string_equal(error.subject, "conninfo");
-    assert_int_equal(perhaps_store_postgres_open(server(), NULL, &postgres, &error), PERHAPS_E_ARGUMENT);
-    assert_string_equal(error.subject, "options");
-    assert_int_equal(perhaps_store_postgres_open(server(), &good, NULL, &error), PERHAPS_E_ARGUMENT);
-    assert_string_equal(error.subject, "postgres");
-    perhaps_store_options options = good;
-    options.size--;
-    assert_string_equal(refused(&options, PERHAPS_E_OPTION, "size").subject, "size");
-    options = good;
-    options.canonical = 4;
-    assert_string_equal(refused(&options, PERHAPS_E_OPTION, "canonical form").subject, "canonical");
-    options = good;
-    options.table = NULL;
-    assert_string_equal(refused(&options, PERHAPS_E_ARGUMENT, "NULL").subject, "table");
-    options = good;
-    options.column = NULL;
-    assert_string_equal(refused(&options, PERHAPS_E_ARGUMENT, "NULL").subject, "column");
-    options = good;
-    options.list = "SELECT 1";
-    assert_string_equal(refused(&options, PERHAPS_E_ARGUMENT, "with a query only").subject, "list");
-    options = good;
-    options.query = "SELECT $1";
-    assert_string_equal(refused(&options, PERHAPS_E_ARGUMENT, "stands in for").subject, "query");
-    assert_int_equal(perhaps_store_postgres_store(NULL, NULL), PERHAPS_E_ARGUMENT);
-    assert_int_equal(perhaps_store_postgres_indexed(NULL), PERHAPS_E_ARGUMENT);
-    assert_string_equal(perhaps_store_postgres_name(NULL), "");
-    perhaps_store_postgres_close(NULL);
-}
-
 /* ---------------------------------------------------------------- canonical forms */
 
 struct canonical_case {
@@ -592,7 +557,6 @@ int main(void)
         TEST(test_queries_confirm_bytes_only),
         TEST(test_queries_that_lie),
         TEST(test_queries_that_are_refused),
-        TEST(test_arguments),
         TEST(test_canonical_forms),
         TEST(test_canonical_listing),
         TEST(test_listing_stops),

@@ -122,6 +122,43 @@ static void test_listings_that_are_broken_off(void **state)
     PQfinish(session);
 }
 
+/* ---------------------------------------------------------------- arguments */
+
+static void test_arguments(void **state)
+{
+    perhaps_store_options good = column_of("t", "c");
+    perhaps_store_postgres *postgres = NULL;
+    perhaps_error error = {.size = sizeof error};
+    assert_int_equal(perhaps_store_postgres_open(NULL, &good, &postgres, &error), PERHAPS_E_ARGUMENT);
+    assert_string_equal(error.subject, "conninfo");
+    assert_int_equal(perhaps_store_postgres_open(server(), NULL, &postgres, &error), PERHAPS_E_ARGUMENT);
+    assert_string_equal(error.subject, "options");
+    assert_int_equal(perhaps_store_postgres_open(server(), &good, NULL, &error), PERHAPS_E_ARGUMENT);
+    assert_string_equal(error.subject, "postgres");
+    perhaps_store_options options = good;
+    options.size--;
+    assert_string_equal(refused(&options, PERHAPS_E_OPTION, "size").subject, "size");
+    options = good;
+    options.canonical = 4;
+    assert_string_equal(refused(&options, PERHAPS_E_OPTION, "canonical form").subject, "canonical");
+    options = good;
+    options.table = NULL;
+    assert_string_equal(refused(&options, PERHAPS_E_ARGUMENT, "NULL").subject, "table");
+    options = good;
+    options.column = NULL;
+    assert_string_equal(refused(&options, PERHAPS_E_ARGUMENT, "NULL").subject, "column");
+    options = good;
+    options.list = "SELECT 1";
+    assert_string_equal(refused(&options, PERHAPS_E_ARGUMENT, "with a query only").subject, "list");
+    options = good;
+    options.query = "SELECT $1";
+    assert_string_equal(refused(&options, PERHAPS_E_ARGUMENT, "stands in for").subject, "query");
+    assert_int_equal(perhaps_store_postgres_store(NULL, NULL), PERHAPS_E_ARGUMENT);
+    assert_int_equal(perhaps_store_postgres_indexed(NULL), PERHAPS_E_ARGUMENT);
+    assert_string_equal(perhaps_store_postgres_name(NULL), "");
+    perhaps_store_postgres_close(NULL);
+}
+
 /* ---------------------------------------------------------------- locks */
 
 static void test_locked_table(void **state)
@@ -281,6 +318,7 @@ int main(void)
         TEST(test_server_that_goes_and_comes_back),
         TEST(test_sessions_that_are_ended),
         TEST(test_listings_that_are_broken_off),
+        TEST(test_arguments),
         TEST(test_locked_table),
         TEST(test_columns_that_change),
         TEST(test_text_that_becomes_bytes),
