@@ -185,6 +185,7 @@ static int size_first_layer(const perhaps_options *options, const struct perhaps
         .smallest_fpr = kind->smallest_fpr,
         .factor = options->growth,
         .max_capacity = options->max_capacity,
+        .even = perhaps__grows_evenly(asked),
     };
     perhaps_options first = *options;
     if (!perhaps__growth_layer(&growth, 0, &first.capacity, &first.fpr)) {

@@ -355,6 +355,11 @@ PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_remove(const struct perhaps__cuckoo *
 int perhaps__cuckoo_fold(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from,
                          struct perhaps__tally *tally);
 
+// Moves the fingerprints of one bucket of `from` to `into`, likewise, each added before it is taken. 0, or a code when one
+// finds no room: it stays, and those after it. *taken counts those that moved.
+int perhaps__cuckoo_move(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from, uint64_t bucket,
+                         struct perhaps__tally *tally, uint64_t *taken);
+
 // How many keys of a batch are on their way, two buckets each. 128 measure alike.
 #define PERHAPS_CUCKOO_AHEAD 64
 

@@ -148,6 +148,70 @@ bool perhaps__cuckoo_size(const struct perhaps__shape *asked, uint64_t capacity,
     return true;
 }
 
+/* ---------------------------------------------------------------- layers of growing filters */
+
+// One slot a bucket is felt to have few partners below this many base bits (docs/cuckoo.md, "Where a key lies").
+#define FEW_BASE_BITS 12
+
+// The smallest multiple of before->range buckets that has room for n keys at p, with fingerprints of some width; 0 if that
+// is more than four times what the load asks for: another width is cheaper then.
+static uint64_t buckets_after(const struct perhaps__size *before, uint64_t capacity, double budget, uint32_t width,
+                              uint32_t base_bits)
+{
+    uint32_t slots = before->shape.slots;
+    double fingerprints = (double)perhaps__cuckoo_fingerprints(width, base_bits);
+    double least = ((double)capacity + rooms[slots].few) / (rooms[slots].load * slots);
+    double times = ceil(least / (double)before->range);
+    for (double most = 4.0 * times; times <= most && times * (double)before->range < (double)PERHAPS_MAX_BITS;
+         times++) {
+        uint64_t buckets = (uint64_t)times * before->range;
+        if (perhaps__cuckoo_fits(capacity, buckets, slots, base_bits) &&
+            perhaps__cuckoo_expected_fpr((double)capacity, (double)buckets, fingerprints) <= budget) {
+            return buckets;
+        }
+    }
+    return 0;
+}
+
+// Takes over a table if it takes less memory than what is in *size already.
+static void take_smaller(struct perhaps__size *size, uint64_t buckets, uint32_t width, uint32_t base_bits)
+{
+    uint64_t bits = 0;
+    if (buckets != 0 && perhaps__cuckoo_bits(buckets, size->shape.slots, width, &bits) &&
+        (size->bits == 0 || bits < size->bits)) {
+        size->bits = bits;
+        size->range = buckets;
+        size->shape.cell_bits = width;
+        size->shape.layout = base_bits;
+    }
+}
+
+// With the base bits of the layer before, and fingerprints that append to them, it folds into that one. Where so few would
+// crowd a table of this size, all bits of its fingerprints are base bits.
+bool perhaps__cuckoo_next_size(const struct perhaps__size *before, uint64_t capacity, double fpr,
+                               struct perhaps__size *size)
+{
+    double floor_rate = perhaps__hash_floor(capacity);
+    if (floor_rate > fpr / 4.0) {
+        return false;
+    }
+    double budget = fpr - floor_rate;
+    bool folds = perhaps__grows_evenly(&before->shape);
+    uint32_t base_bits = before->shape.layout;
+    uint32_t enough_base_bits = before->shape.slots == 1 ? FEW_BASE_BITS : 0;
+    *size = (struct perhaps__size){.capacity = capacity, .fpr = fpr, .shape = before->shape};
+    for (uint32_t width = folds ? before->shape.cell_bits : PERHAPS_CUCKOO_MIN_BITS; width <= PERHAPS_CUCKOO_MAX_BITS;
+         width++) {
+        if (width >= base_bits && base_bits >= enough_base_bits) {
+            take_smaller(size, buckets_after(before, capacity, budget, width, base_bits), width, base_bits);
+        }
+        take_smaller(size, buckets_after(before, capacity, budget, width, width), width, width);
+    }
+    double fingerprints = (double)perhaps__cuckoo_fingerprints(size->shape.cell_bits, size->shape.layout);
+    size->fpr_expected = perhaps__cuckoo_expected_fpr((double)capacity, (double)size->range, fingerprints) + floor_rate;
+    return size->bits != 0;
+}
+
 // The wider the fingerprints, the smaller the rate, as long as the buckets suffice for n.
 bool perhaps__cuckoo_fpr_for(const struct perhaps__shape *asked, uint64_t capacity, uint64_t bits, double smallest,
                              double largest, struct perhaps__size *size)

@@ -71,6 +71,6 @@ bool perhaps__growth_layer(const struct perhaps__growth *growth, uint32_t index,
         return false;
     }
     *capacity = capacities[index];
-    *fpr = planned_budget(growth, capacities, count, index);
+    *fpr = growth->even ? growth->fpr / count : planned_budget(growth, capacities, count, index);
     return true;
 }
