@@ -54,6 +54,9 @@ typedef bool perhaps__next_size_function(const struct perhaps__size *before, uin
 
 perhaps__next_size_function perhaps__cuckoo_next_size;
 
+// The first layer of a growing filter, where it is sized otherwise than a filter of its own.
+perhaps__size_function perhaps__cuckoo_first_size;
+
 perhaps__size_function perhaps__bloom_size;
 perhaps__fpr_function perhaps__bloom_fpr_for;
 

@@ -225,8 +225,9 @@ enum perhaps_at_capacity {
  * only append bits (policy multiset with max_capacity shares p out evenly for that). Keys that look alike to the larger
  * layer then look alike to the smaller one too, so that the larger one folds into the smaller one exactly, without the
  * keys: perhaps_compact(). And a key that several layers match is removed from the largest of them, as perhaps_remove()
- * explains. Buckets of 1 or 2 slots need more base bits in large layers than small ones have (docs/cuckoo.md): there the
- * chain is broken, and for layers on different sides of the break neither holds. */
+ * explains. It holds up to 10^9 keys. Beyond that, or when fingerprint_bits were asked for that are too few for large
+ * tables, and with policy unique, layers that would need more bits do not fold into smaller ones, and neither holds for
+ * them (docs/cuckoo.md). */
 #define PERHAPS_LAYERS_MAX 32
 
 /* How a filter may be used; see "Threads" above. Not a part of the file: a loaded filter gets the like of them from
