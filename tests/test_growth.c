@@ -29,11 +29,14 @@ static bool can_grow(uint32_t kind)
 static double sum_of_budgets(const struct perhaps__growth *growth, uint64_t *capacity, uint32_t *layers)
 {
     double sum = 0.0;
+    uint64_t before = 0;
     uint64_t one;
     double fpr;
     *capacity = 0;
     for (*layers = 0; perhaps__growth_layer(growth, *layers, &one, &fpr); ++*layers) {
         assert_true(fpr >= growth->smallest_fpr && fpr <= growth->fpr);
+        assert_true(one > before); // a layer is known by it
+        before = one;
         *capacity += one;
         sum += fpr;
     }
@@ -52,7 +55,7 @@ static void test_budgets_stay_within_the_rate(void **state)
         uint32_t layers;
         double sum = sum_of_budgets(&growth, &capacity, &layers);
         assert_true(sum < growth.fpr && layers >= 4);
-        static const uint64_t most[] = {1000, 1001, 3000, 50000, 10000000, UINT64_C(3000000000)};
+        static const uint64_t most[] = {1000, 1001, 2000, 3000, 50000, 10000000, UINT64_C(3000000000)};
         for (size_t j = 0; j < SUPPORT_COUNT(most); j++) {
             growth.max_capacity = most[j];
             sum = sum_of_budgets(&growth, &capacity, &layers);
