@@ -1,185 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Layers of growing cuckoo filters that fold into each other: removals that several layers match, and fewer layers
-// without the keys.
+// Fewer layers without the keys: perhaps_compact().
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "filter.h"
-#include "support.h"
-
-static perhaps_options growing(uint64_t capacity, double fpr)
-{
-    return SUPPORT_OPTIONS(.kind = PERHAPS_KIND_CUCKOO, .capacity = capacity, .fpr = fpr,
-                           .at_capacity = PERHAPS_AT_CAPACITY_GROW, .policy = PERHAPS_POLICY_MULTISET);
-}
-
-// ---- a filter beside what it holds: key i is held held[i] times
-
-struct owner {
-    perhaps_filter *filter;
-    uint8_t *held;
-    uint64_t keys;
-    uint64_t ambiguous;
-};
-
-static struct owner make_owner(const perhaps_options *options, uint64_t keys)
-{
-    struct owner owner = {.filter = support_create(options), .held = support_allocate(keys), .keys = keys};
-    memset(owner.held, 0, keys);
-    return owner;
-}
-
-static void free_owner(struct owner *owner)
-{
-    perhaps_free(owner->filter);
-    free(owner->held);
-}
-
-static void add(struct owner *owner, uint64_t key)
-{
-    assert_true(perhaps_add_hash(owner->filter, key) >= 0);
-    owner->held[key]++;
-}
-
-// A key that is held.
-static void take(struct owner *owner, uint64_t key)
-{
-    int removed = perhaps_remove_hash(owner->filter, key);
-    assert_true(removed == 1 || removed == PERHAPS_E_AMBIGUOUS);
-    owner->ambiguous += removed != 1;
-    owner->held[key]--;
-}
-
-// Every key is there as often as it was added at least, and there are exactly as many copies as are held, and residue.
-static void check(const struct owner *owner)
-{
-    uint64_t copies = 0;
-    for (uint64_t key = 0; key < owner->keys; key++) {
-        assert_true(perhaps_count_at_most_hash(owner->filter, key) >= owner->held[key]);
-        assert_true(owner->held[key] == 0 || perhaps_might_contain_hash(owner->filter, key) == 1);
-        copies += owner->held[key];
-    }
-    perhaps_statistics s = support_stats(owner->filter);
-    assert_true(s.copies == copies + owner->ambiguous && s.set_bits == s.copies && s.ambiguous == owner->ambiguous);
-    assert_true(s.fpr_bound <= s.fpr_target * (1.0 + 1e-12) && s.fpr_now <= s.fpr_target);
-}
-
-// Takes keys until one in `keep` is left.
-static void shrink(struct owner *owner, uint64_t keep, uint64_t seed)
-{
-    for (uint64_t key = 0; key < owner->keys; key++) {
-        while (owner->held[key] > 0 && support_random(&seed) % keep != 0) {
-            take(owner, key);
-        }
-    }
-}
-
-static uint64_t compact_in_slices(struct owner *owner, uint64_t work)
-{
-    uint64_t slices = 0;
-    int more = 1;
-    for (; more == 1; slices++) {
-        more = perhaps_compact(owner->filter, work, NULL, NULL);
-    }
-    assert_int_equal(more, 0);
-    return slices;
-}
-
-// ---- the chain of layers
-
-static bool folds(const struct perhaps__layer *finer, const struct perhaps__layer *coarser)
-{
-    return finer->operations->folds(finer, coarser);
-}
-
-// How many pairs of neighbours do not fold.
-static uint32_t check_chain(const perhaps_filter *filter)
-{
-    uint32_t broken = 0;
-    for (uint32_t i = 1; i < filter->layer_count; i++) {
-        const struct perhaps__layer *layer = filter->layers[i];
-        const struct perhaps__layer *before = filter->layers[i - 1];
-        assert_true(layer->range % before->range == 0 && layer->operations->is_sound(layer));
-        assert_true(layer->shape.policy == PERHAPS_POLICY_UNIQUE || layer->shape.cell_bits >= before->shape.cell_bits);
-        broken += !folds(layer, before);
-    }
-    return broken;
-}
-
-static void test_layers_fold_into_smaller_ones(void **state)
-{
-    static const uint64_t capacities[] = {1, 3, 10, 100, 1000};
-    static const double rates[] = {0.1, 0.01, 1e-4};
-    for (uint32_t i = 0; i < 5 * 3 * 3 * 4 * 2; i++) {
-        perhaps_options options = growing(capacities[i % 5], rates[i / 5 % 3]);
-        options.growth = UINT32_C(2) << i / 15 % 3;
-        options.slots = UINT32_C(1) << i / 45 % 4;
-        options.max_capacity = i / 180 != 0 ? 100000 : 0;
-        for (options.policy = PERHAPS_POLICY_MULTISET; options.policy <= PERHAPS_POLICY_UNIQUE; options.policy++) {
-            perhaps_filter *filter = support_create(&options);
-            support_add_keys(filter, SUPPORT_INTEGERS, 0, SUPPORT_SCALED(5000));
-            uint32_t broken = check_chain(filter);
-            assert_true(broken == 0 || options.policy == PERHAPS_POLICY_UNIQUE); // nothing is removed from those
-            perhaps_free(filter);
-        }
-    }
-}
-
-// ---- removing
-
-// Small filters at a high rate, so that many keys are matched by several layers.
-static void test_no_removal_is_ambiguous_where_layers_fold(void **state)
-{
-    uint64_t several = 0; // removals that several layers match
-    for (uint32_t i = 0; i < 8; i++) {
-        perhaps_options options = growing(50, 0.1);
-        options.slots = UINT32_C(1) << i % 4;
-        options.max_capacity = i / 4 != 0 ? 50000 : 0;
-        struct owner owner = make_owner(&options, 20000);
-        for (uint64_t key = 0; key < owner.keys; key++) {
-            add(&owner, key);
-        }
-        assert_true(support_stats(owner.filter).layers >= 8);
-        for (uint64_t key = 0; key < owner.keys; key += 2) {
-            unsigned matches = 0;
-            for (uint32_t layer = 0; layer < owner.filter->layer_count; layer++) {
-                const struct perhaps__view *view = &owner.filter->layers[layer]->view;
-                matches += view->ask(view, key) != 0;
-            }
-            several += matches > 1;
-            take(&owner, key);
-        }
-        assert_int_equal(owner.ambiguous, 0);
-        check(&owner);
-        for (uint64_t key = 1; key < owner.keys; key += 2) {
-            take(&owner, key);
-        }
-        check(&owner);
-        assert_int_equal(support_stats(owner.filter).copies, 0);
-        free_owner(&owner);
-    }
-    assert_true(several > 1000);
-}
-
-// Where the chain is broken, removals that layers on both sides match are refused, counted, and lose nothing.
-static void test_ambiguous_removals_where_layers_do_not_fold(void **state)
-{
-    perhaps_options options = growing(50, 0.1);
-    options.slots = 2;
-    options.fingerprint_bits = 8;
-    struct owner owner = make_owner(&options, 40000);
-    for (uint64_t key = 0; key < owner.keys; key++) {
-        add(&owner, key);
-    }
-    assert_true(check_chain(owner.filter) > 0);
-    shrink(&owner, 3, 1);
-    assert_true(owner.ambiguous > 20);
-    check(&owner);
-    (void)compact_in_slices(&owner, 100);
-    check(&owner);
-    free_owner(&owner);
-}
+#include "layers_owner.h"
 
 // ---- compacting
 
@@ -372,11 +195,8 @@ static void test_clear(void **state)
     assert_int_equal(perhaps_compact(owner.filter, 3, NULL, NULL), 1); // in the middle
     (void)compact_in_slices(&owner, 100);
     support_add_keys(owner.filter, SUPPORT_WORDS, 0, 900);
-    struct support_bytes bytes = support_encode(owner.filter);
     perhaps_filter *fresh = support_create(&options);
-    const perhaps_load_options load = {.size = sizeof load, .flags = PERHAPS_OPEN_SHARED};
-    perhaps_filter *shared = NULL;
-    assert_int_equal(perhaps_decode(bytes.data, bytes.size, &load, &shared, NULL), PERHAPS_OK);
+    perhaps_filter *shared = shared_copy(owner.filter);
     assert_int_equal(perhaps_clear(owner.filter), PERHAPS_OK);
     assert_int_equal(perhaps_clear(shared), PERHAPS_OK);
     support_assert_same(owner.filter, fresh);
@@ -389,7 +209,6 @@ static void test_clear(void **state)
         support_assert_same(shared, fresh);
         assert_true(perhaps_clear(fresh) == 0 && perhaps_clear(owner.filter) == 0 && perhaps_clear(shared) == 0);
     }
-    free(bytes.data);
     perhaps_free(fresh);
     perhaps_free(shared);
     free_owner(&owner);
@@ -530,9 +349,6 @@ static void test_mapped_filters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers_fold_into_smaller_ones),
-        cmocka_unit_test(test_no_removal_is_ambiguous_where_layers_fold),
-        cmocka_unit_test(test_ambiguous_removals_where_layers_do_not_fold),
         cmocka_unit_test(test_fewer_layers),
         cmocka_unit_test(test_slices_of_any_size),
         cmocka_unit_test(test_whole_between_slices),
