@@ -97,6 +97,33 @@ static void test_whole_between_slices(void **state)
     }
 }
 
+// A layer that was begun just now is not folded into one that it would fill: the next keys would bring it back.
+static void test_room_is_left_for_new_keys(void **state)
+{
+    perhaps_options options = growing(100, 0.01);
+    struct owner owner = make_owner(&options, 1000);
+    for (uint64_t key = 0; key < 310; key++) { // layers of 100, 200 and 400
+        add(&owner, key);
+    }
+    for (uint64_t key = 100; key < 140; key++) {
+        take(&owner, key);
+    }
+    (void)compact_in_slices(&owner, 0); // 160 and 10 fit into 200, but not into three quarters of that
+    assert_int_equal(support_stats(owner.filter).layers, 3);
+    for (uint64_t key = 140; key < 150; key++) {
+        take(&owner, key);
+    }
+    (void)compact_in_slices(&owner, 0); // but 150 and 10 are still too many
+    assert_int_equal(support_stats(owner.filter).layers, 3);
+    for (uint64_t key = 150; key < 160; key++) {
+        take(&owner, key);
+    }
+    (void)compact_in_slices(&owner, 0);
+    assert_int_equal(support_stats(owner.filter).layers, 2);
+    check(&owner);
+    free_owner(&owner);
+}
+
 // A key of which the smaller layer already holds as many copies as it can is in the way: nothing is lost.
 static void test_copies_that_do_not_fit(void **state)
 {
@@ -191,9 +218,10 @@ static void test_growing_on(void **state)
 static void test_clear(void **state)
 {
     perhaps_options options = growing(100, 0.01);
-    struct owner owner = shrunk_owner(options, 200);
+    struct owner owner = shrunk_owner(options, 20);
     assert_int_equal(perhaps_compact(owner.filter, 3, NULL, NULL), 1); // in the middle
     (void)compact_in_slices(&owner, 100);
+    assert_true(owner.filter->layers[1]->capacity > 200); // other layers than it grows by
     support_add_keys(owner.filter, SUPPORT_WORDS, 0, 900);
     perhaps_filter *fresh = support_create(&options);
     perhaps_filter *shared = shared_copy(owner.filter);
@@ -352,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_fewer_layers),
         cmocka_unit_test(test_slices_of_any_size),
         cmocka_unit_test(test_whole_between_slices),
+        cmocka_unit_test(test_room_is_left_for_new_keys),
         cmocka_unit_test(test_copies_that_do_not_fit),
         cmocka_unit_test(test_room_comes_back),
         cmocka_unit_test(test_growing_on),
