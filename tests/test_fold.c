@@ -44,6 +44,42 @@ static void test_layers_fold_into_smaller_ones(void **state)
     }
 }
 
+// Far beyond what fits into memory here: sizes alone.
+static void check_chain_of_sizes(struct perhaps__growth growth, uint32_t slots)
+{
+    const struct perhaps__shape asked = {
+        .slots = slots, .policy = PERHAPS_POLICY_MULTISET, .search = PERHAPS_SEARCH_DEFAULT};
+    uint64_t capacity;
+    double fpr;
+    struct perhaps__size size;
+    assert_true(perhaps__growth_layer(&growth, 0, &capacity, &fpr));
+    assert_true(perhaps__cuckoo_first_size(&asked, capacity, fpr, &size));
+    for (uint32_t i = 1; capacity < 1000000000 && perhaps__growth_layer(&growth, i, &capacity, &fpr); i++) {
+        struct perhaps__size before = size;
+        assert_true(perhaps__cuckoo_next_size(&before, capacity, fpr, &size));
+        assert_true(size.capacity == capacity && size.fpr_expected <= fpr && size.range % before.range == 0);
+        assert_true(size.shape.cell_bits >= before.shape.cell_bits);
+        assert_int_equal(size.shape.layout, before.shape.layout);
+    }
+}
+
+static void test_sizes_up_to_a_billion_keys(void **state)
+{
+    static const double rates[] = {0.1, 0.01, 1e-3, 1e-6};
+    static const uint64_t capacities[] = {1, 30, 1000, 1000000};
+    for (uint32_t i = 0; i < 4 * 4 * 3 * 2 * 4; i++) {
+        const struct perhaps__growth growth = {
+            .capacity = capacities[i / 4 % 4],
+            .fpr = rates[i % 4],
+            .smallest_fpr = 4e-9,
+            .factor = UINT32_C(2) << i / 16 % 3,
+            .max_capacity = i / 48 % 2 != 0 ? 1000000000 : 0,
+            .even = true,
+        };
+        check_chain_of_sizes(growth, UINT32_C(1) << i / 96);
+    }
+}
+
 // ---- removing
 
 // Small filters at a high rate, so that many keys are matched by several layers.
@@ -172,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers_fold_into_smaller_ones),
+        cmocka_unit_test(test_sizes_up_to_a_billion_keys),
         cmocka_unit_test(test_no_removal_is_ambiguous_where_layers_fold),
         cmocka_unit_test(test_ambiguous_removals_where_layers_do_not_fold),
         cmocka_unit_test(test_removals_of_one_key_at_once),

@@ -638,7 +638,7 @@ typedef struct perhaps_statistics {
  * 1e-6. */
 PERHAPS_API int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics);
 
-/* The same for one layer, counted from 0, the oldest: capacity and fpr_target are the layer's own. Also
+/* The same for one layer, counted from 0, the first: capacity and fpr_target are the layer's own. Also
  * PERHAPS_E_ARGUMENT for a layer that there is not. */
 PERHAPS_API int perhaps_stats_of_layer(const perhaps_filter *filter, uint32_t layer, perhaps_statistics *statistics);
 
