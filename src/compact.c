@@ -52,7 +52,9 @@ static void put_roomiest_last(perhaps_filter *filter)
         roomiest = room_in(filter->layers[i]) > room_in(filter->layers[roomiest]) ? i : roomiest;
     }
     struct perhaps__layer *layer = filter->layers[roomiest];
-    memmove(&filter->layers[roomiest], &filter->layers[roomiest + 1], (last - roomiest) * sizeof layer);
+    for (uint32_t i = roomiest; i < last; i++) {
+        filter->layers[i] = filter->layers[i + 1];
+    }
     filter->layers[last] = layer;
 }
 

@@ -155,8 +155,9 @@ void perhaps__filter_drop(perhaps_filter *filter, uint32_t layer)
     release_layer(filter, filter->layers[layer]);
     filter->layer_count--;
     filter->layers_made--;
-    memmove(&filter->layers[layer], &filter->layers[layer + 1],
-            (filter->layer_count - layer) * sizeof filter->layers[0]);
+    for (uint32_t i = layer; i < filter->layer_count; i++) {
+        filter->layers[i] = filter->layers[i + 1];
+    }
     perhaps__filter_refresh(filter);
 }
 

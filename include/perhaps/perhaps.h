@@ -542,7 +542,8 @@ typedef struct perhaps_compaction {
  *
  * result may be NULL. Not a thread-safe call: it needs the filter for itself, as every call does that changes an unshared
  * filter. Allocates nothing. */
-PERHAPS_API int perhaps_compact(perhaps_filter *filter, uint64_t work, perhaps_compaction *result, perhaps_error *error);
+PERHAPS_API int perhaps_compact(perhaps_filter *filter, uint64_t work, perhaps_compaction *result,
+                                perhaps_error *error);
 
 /* Makes a filter of another kind that answers might_contain exactly as `from` does, for all 2^64 hashes: small read-only
  * copies of a filter that is maintained elsewhere. Counting to bloom is the one conversion there is: every counter above
@@ -592,7 +593,7 @@ typedef struct perhaps_statistics {
     uint64_t max_capacity; /* as asked at creation */
     uint64_t max_bytes;    /* as asked at creation */
     double fpr_bound;      /* what the layers so far promise together, each at its capacity: at most fpr_target */
-    uint64_t ambiguous;    /* removals answered with PERHAPS_E_AMBIGUOUS: copies that stay until a rebuild, which they are
+    uint64_t ambiguous; /* removals answered with PERHAPS_E_AMBIGUOUS: copies that stay until a rebuild, which they are
                               a reason for: perhaps_plan_rebuild() of guard.h */
 
     /* Kinds that count or remove; 0 in the others. */
