@@ -67,7 +67,7 @@ static int print_refused(struct adder *adder, const struct portion *portion, siz
 
 static int refuse(struct adder *adder, const struct portion *portion, size_t at, int code)
 {
-    struct refused *refused = code == PERHAPS_E_FULL ? &adder->full : &adder->copies;
+    struct refused *refused = code == PERHAPS_E_COPIES ? &adder->copies : &adder->full;
     const struct batch *batch = portion->batch;
     if (refused->count++ == 0 && batch != NULL) {
         refused->has_example = true;
@@ -76,7 +76,7 @@ static int refuse(struct adder *adder, const struct portion *portion, size_t at,
     if (!adder->prints || batch == NULL) {
         return STATUS_OK;
     }
-    return print_refused(adder, portion, at, code == PERHAPS_E_FULL ? "full" : "copies");
+    return print_refused(adder, portion, at, code == PERHAPS_E_COPIES ? "copies" : "full");
 }
 
 // The library stops at a key that is refused; behind it, it is given few keys at first, since it hashes all that it is
@@ -90,7 +90,7 @@ static int add_portion(struct adder *adder, const struct portion *portion)
         int code = add_range(adder->filter, portion, at, most < left ? most : left, &done);
         at += done;
         most = most <= portion->count / 2 ? 2 * most : portion->count;
-        if (code == PERHAPS_E_FULL || code == PERHAPS_E_COPIES) {
+        if (code == PERHAPS_E_FULL || code == PERHAPS_E_COPIES || code == PERHAPS_E_LIMIT) {
             if (refuse(adder, portion, at, code) != STATUS_OK) {
                 return STATUS_ERROR;
             }
@@ -202,6 +202,9 @@ static int fail_full(const struct adder *adder, const perhaps_statistics *s, con
             "%s: their buckets are full, though the filter is not: repeated keys crowd them; a filter made with "
             "--policy unique takes every key once%s",
             text, outcome);
+    }
+    if (s->growth != 0) {
+        return fail(adder->path, "%s: the filter has grown as far as it may; make a larger one%s", text, outcome);
     }
     return fail(adder->path, "%s: the filter is full; make a larger one%s", text, outcome);
 }

@@ -45,6 +45,7 @@ static int take_options(struct creation *creation)
 {
     perhaps_options *options = &creation->options;
     if (size_options(creation->arguments, PERHAPS_KIND_BLOOM, options) != STATUS_OK ||
+        growth_options(creation->arguments, options) != STATUS_OK ||
         option_seed(creation->arguments, OPTION_SEED, &options->seed) != STATUS_OK ||
         refuse_metadata(creation->arguments) != STATUS_OK) {
         return STATUS_ERROR;
@@ -121,10 +122,12 @@ static int count_batch(void *context, const struct input *input, const struct ba
     return spool_append(&counting->spool, hashes, batch->count);
 }
 
-// A cuckoo filter that counts gives every copy of a key a slot of its own.
+// A cuckoo filter that counts gives every copy of a key a slot of its own. One that grows does not count unless asked to.
 static bool needs_room_for_copies(const perhaps_options *options)
 {
-    return options->kind == PERHAPS_KIND_CUCKOO && options->policy != PERHAPS_POLICY_UNIQUE;
+    bool grows = options->at_capacity == PERHAPS_AT_CAPACITY_GROW;
+    bool unique = options->policy == PERHAPS_POLICY_UNIQUE || (grows && options->policy == PERHAPS_POLICY_DEFAULT);
+    return options->kind == PERHAPS_KIND_CUCKOO && !unique;
 }
 
 static void tell_count(const struct creation *creation, const struct counting *counting)

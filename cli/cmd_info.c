@@ -97,6 +97,35 @@ static void print_buckets(const perhaps_statistics *s)
     output_format("%-20s%" PRIu32 " bits\n", "fingerprints:", s->fingerprint_bits);
 }
 
+// What only filters with a limit to their capacity have.
+static void print_growth(const perhaps_filter *filter, const perhaps_statistics *s)
+{
+    if (s->at_capacity == PERHAPS_AT_CAPACITY_REFUSE) {
+        print_text_row("at capacity:", "refuses new keys");
+    }
+    if (s->growth == 0) {
+        return;
+    }
+    output_format("%-20sgrows by a factor of %" PRIu32 "\n", "at capacity:", s->growth);
+    if (s->max_capacity != 0) {
+        output_format("%-20s%" PRIu64 " keys\n", "  up to:", s->max_capacity);
+    }
+    if (s->max_bytes != 0) {
+        output_format("%-20s%" PRIu64 " bytes\n", "  up to:", s->max_bytes);
+    }
+    for (uint32_t i = 0; i < s->layers; i++) {
+        perhaps_statistics layer = {.size = sizeof layer};
+        (void)perhaps_stats_of_layer(filter, i, &layer);
+        output_format("  layer %-12" PRIu32 "%" PRIu64 " keys, %" PRIu64
+                      " bytes, %s %.4f, FPR now %.3g (at most %.3g)\n",
+                      i + 1, layer.capacity, layer.bytes, s->kind == PERHAPS_KIND_CUCKOO ? "load" : "fill", layer.fill,
+                      layer.fpr_now, layer.fpr_target);
+    }
+    if (s->ambiguous > 0) {
+        output_format("%-20s%" PRIu64 " (keys kept because several layers match them)\n", "residue:", s->ambiguous);
+    }
+}
+
 static void print_kind_rows(const perhaps_statistics *s)
 {
     if (s->kind == PERHAPS_KIND_COUNTING) {
@@ -158,6 +187,7 @@ static int print_human(const char *path, const perhaps_filter *filter, const per
         output_format("%-20s%" PRIu32 " (k)\n", "positions per key:", s->positions);
     }
     print_unsigned_row("layers:", s->layers);
+    print_growth(filter, s);
     print_kind_rows(s);
     return print_metadata(filter);
 }
@@ -167,6 +197,35 @@ static void put_doubles(struct json *json, const char *name, const double *value
     json_open_array(json, name);
     for (int i = 0; i < count; i++) {
         json_double(json, NULL, values[i]);
+    }
+    json_close_array(json);
+}
+
+static void put_growth(struct json *json, const perhaps_filter *filter, const perhaps_statistics *s)
+{
+    static const char *const names[] = {"go-on", "refuse", "grow"};
+    json_string(json, "at_capacity", names[s->at_capacity]);
+    if (s->growth == 0) {
+        return;
+    }
+    json_unsigned(json, "growth", s->growth);
+    json_unsigned(json, "capacity_now", s->capacity_now);
+    json_unsigned(json, "max_capacity", s->max_capacity);
+    json_unsigned(json, "max_bytes", s->max_bytes);
+    json_double(json, "fpr_bound", s->fpr_bound);
+    json_unsigned(json, "ambiguous", s->ambiguous);
+    json_open_array(json, "layer");
+    for (uint32_t i = 0; i < s->layers; i++) {
+        perhaps_statistics layer = {.size = sizeof layer};
+        (void)perhaps_stats_of_layer(filter, i, &layer);
+        json_open(json, NULL);
+        json_unsigned(json, "capacity", layer.capacity);
+        json_unsigned(json, "bytes", layer.bytes);
+        json_unsigned(json, "adds", layer.adds);
+        json_double(json, "fill", layer.fill);
+        json_double(json, "fpr_target", layer.fpr_target);
+        json_double(json, "fpr_now", layer.fpr_now);
+        json_close(json);
     }
     json_close_array(json);
 }
@@ -220,6 +279,7 @@ static int print_json(const char *path, const perhaps_filter *filter, const perh
     json_unsigned(&json, "bytes", s->bytes);
     json_unsigned(&json, "encoded_bytes", s->encoded_bytes);
     json_double(&json, "bits_per_key", s->bits_per_key);
+    put_growth(&json, filter, s);
     put_kind_members(&json, s);
     const void *metadata = NULL;
     size_t length = 0;

@@ -15,33 +15,56 @@ struct removal {
     perhaps_filter *filter;
     uint64_t keys;
     uint64_t removed;
+    uint64_t ambiguous; // kept, because several layers match
     struct json json;
 };
 
-static int print_not_found(struct removal *removal, const struct input *input, const struct batch *batch, size_t at)
+static int print_kept(struct removal *removal, const struct input *input, const struct batch *batch, size_t at,
+                      const char *reason)
 {
     if (!given(removal->arguments, OPTION_JSON)) {
         print_keys(input, batch, at, at + 1);
         return STATUS_OK;
     }
     json_open_key(&removal->json, input, batch, at);
-    json_string(&removal->json, "reason", "absent");
+    json_string(&removal->json, "reason", reason);
     json_close(&removal->json);
     return json_print(&removal->json);
+}
+
+enum { ABSENT = 0, REMOVED = 1, AMBIGUOUS = 2 };
+
+// Goes on behind every key that several layers match.
+static int remove_keys(struct removal *removal, const struct batch *batch, uint8_t results[BATCH_KEYS])
+{
+    size_t at = 0;
+    while (at < batch->count) {
+        size_t done = 0;
+        int code = perhaps_remove_many_pointers(removal->filter, batch->keys + at, batch->lengths + at,
+                                                batch->count - at, results + at, &done);
+        at += done;
+        if (code == PERHAPS_E_AMBIGUOUS) {
+            results[at++] = AMBIGUOUS;
+        } else if (code < 0) {
+            return fail(removal->path, "%s", perhaps_message(code));
+        }
+    }
+    return STATUS_OK;
 }
 
 static int remove_batch(void *context, const struct input *input, const struct batch *batch)
 {
     struct removal *removal = context;
-    uint8_t removed[BATCH_KEYS];
-    int code = perhaps_remove_many_pointers(removal->filter, batch->keys, batch->lengths, batch->count, removed, NULL);
-    if (code < 0) {
-        return fail(removal->path, "%s", perhaps_message(code));
+    uint8_t results[BATCH_KEYS];
+    if (remove_keys(removal, batch, results) != STATUS_OK) {
+        return STATUS_ERROR;
     }
     bool prints = given(removal->arguments, OPTION_NOT_DONE);
     for (size_t i = 0; i < batch->count; i++) {
-        removal->removed += removed[i];
-        if (prints && removed[i] == 0 && print_not_found(removal, input, batch, i) != STATUS_OK) {
+        removal->removed += results[i] == REMOVED;
+        removal->ambiguous += results[i] == AMBIGUOUS;
+        const char *reason = results[i] == AMBIGUOUS ? "ambiguous" : "absent";
+        if (prints && results[i] != REMOVED && print_kept(removal, input, batch, i, reason) != STATUS_OK) {
             return STATUS_ERROR;
         }
     }
@@ -52,7 +75,7 @@ static int remove_batch(void *context, const struct input *input, const struct b
 
 static int tell_removed(struct removal *removal)
 {
-    uint64_t absent = removal->keys - removal->removed;
+    uint64_t absent = removal->keys - removal->removed - removal->ambiguous;
     if (given(removal->arguments, OPTION_JSON)) {
         struct json *json = &removal->json;
         json_open(json, NULL);
@@ -60,12 +83,19 @@ static int tell_removed(struct removal *removal)
         json_unsigned(json, "keys", removal->keys);
         json_unsigned(json, "removed", removal->removed);
         json_unsigned(json, "absent", absent);
+        json_unsigned(json, "ambiguous", removal->ambiguous);
         json_close(json);
         return json_print(json);
     }
     if (!given(removal->arguments, OPTION_QUIET)) {
         tell(removal->path, "%" PRIu64 " key%s read, %" PRIu64 " removed, %" PRIu64 " surely absent", removal->keys,
              plural(removal->keys), removal->removed, absent);
+    }
+    if (removal->ambiguous > 0) {
+        warn(removal->path,
+             "%" PRIu64 " key%s kept: layers match that do not fold into each other; make the filter anew when it has "
+             "many of those",
+             removal->ambiguous, plural(removal->ambiguous));
     }
     return STATUS_OK;
 }
@@ -81,7 +111,7 @@ static int remove_and_save(struct removal *removal)
     }
     int status = visit_keys(removal->arguments, 1, false, remove_batch, removal);
     progress_end();
-    if (status == STATUS_OK && removal->removed > 0) {
+    if (status == STATUS_OK && removal->removed + removal->ambiguous > 0) { // both are counted in it
         status = filter_save(removal->path, removal->filter);
     }
     if (status != STATUS_OK || tell_removed(removal) != STATUS_OK) {

@@ -55,6 +55,11 @@ enum { ANY_NUMBER = 0x7fffffff };
       "The result may hold every key that any of them may. All must be of one kind, size and seed, as filters made "   \
       "with the same -n, -p and --seed are. The metadata is that of the first.\n"                                      \
       "  perhaps merge -o all.filter monday.filter tuesday.filter")                                                    \
+    X(COMPACT, compact, "[OPTION...] FILTER", 1, 1, "put a grown filter into fewer layers",                            \
+      "For cuckoo filters that grew, and from which keys were removed since: drops layers that are empty, and folds "  \
+      "layers of which little is left into smaller ones. No key is needed for that, and none is lost; FILTER is then " \
+      "replaced in one step. Other kinds must be made anew from their keys.\n"                                         \
+      "  perhaps compact sessions.filter")                                                                             \
     X(CONVERT, convert, "[OPTION...] --kind KIND -o OUT FILTER", 1, 1, "make a filter of another kind",                \
       "Writes to OUT a filter that answers check as FILTER does, for every key. A counting filter can become a bloom " \
       "filter of a fraction of its size: a read-only copy to ship.\n"                                                  \

@@ -37,6 +37,12 @@ static void print_words(enum value_shape shape)
     case VALUE_COUNTER_BITS:
         output_text("4 8 16");
         break;
+    case VALUE_AT_CAPACITY:
+        output_text("go-on refuse grow");
+        break;
+    case VALUE_GROWTH:
+        output_text("2 4 8");
+        break;
     case VALUE_SLOTS:
         output_text("1 2 4 8");
         break;

@@ -101,14 +101,19 @@ static int refuse_missing(const char *path)
     return S_ISREG(status.st_mode) ? STATUS_OK : fail(path, "is not a regular file, and so no filter");
 }
 
-int filter_open_locked(const struct arguments *arguments, perhaps_filter **filter)
+int filter_open_locked_any(const struct arguments *arguments, perhaps_filter **filter)
 {
     const char *path = arguments->operands[0];
-    if (refuse_missing(path) != STATUS_OK || lock_filter(path, given(arguments, OPTION_NO_WAIT)) != STATUS_OK ||
-        filter_open_copy(path, filter) != STATUS_OK) {
+    if (refuse_missing(path) != STATUS_OK || lock_filter(path, given(arguments, OPTION_NO_WAIT)) != STATUS_OK) {
         return STATUS_ERROR;
     }
-    return filter_needs_bytes(path, *filter);
+    return filter_open_copy(path, filter);
+}
+
+int filter_open_locked(const struct arguments *arguments, perhaps_filter **filter)
+{
+    int status = filter_open_locked_any(arguments, filter);
+    return status == STATUS_OK ? filter_needs_bytes(arguments->operands[0], *filter) : status;
 }
 
 static int may_replace(const struct arguments *arguments, const char *path)

@@ -24,8 +24,9 @@ bool filter_lacks_key(const perhaps_filter *filter);
 // Into memory, where it can be changed.
 int filter_open_copy(const char *path, perhaps_filter **filter);
 
-// For changing the filter that is the first operand: locked, into memory, and not one of hashes.
+// For changing the filter that is the first operand: locked, into memory, and, but for the second one, not one of hashes.
 int filter_open_locked(const struct arguments *arguments, perhaps_filter **filter);
+int filter_open_locked_any(const struct arguments *arguments, perhaps_filter **filter);
 
 // Refuses a filter whose keys somebody else hashes: the bytes of a line say nothing to it.
 int filter_needs_bytes(const char *path, const perhaps_filter *filter);

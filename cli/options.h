@@ -13,8 +13,8 @@
 
 #define IN(command) (1u << COMMAND_##command)
 #define IN_KEYS (IN(CREATE) | IN(ADD) | IN(CHECK) | IN(REMOVE) | IN(COUNT) | IN(CALIBRATE) | IN(GUARD))
-#define IN_WRITERS (IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(MERGE) | IN(CONVERT))
-#define IN_FILTERS (IN_KEYS | IN(INFO) | IN(MERGE) | IN(VERIFY) | IN(PLAN) | IN(CONVERT))
+#define IN_WRITERS (IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(MERGE) | IN(CONVERT) | IN(COMPACT))
+#define IN_FILTERS (IN_KEYS | IN(INFO) | IN(MERGE) | IN(VERIFY) | IN(PLAN) | IN(CONVERT) | IN(COMPACT))
 #define IN_ALL ((1u << COMMAND_COUNT_OF) - 1)
 
 // What completions offer after an option; behind VALUE_FILE, a few words.
@@ -27,6 +27,8 @@ enum value_shape {
     VALUE_COUNTER_BITS,
     VALUE_SLOTS,
     VALUE_CANONICAL,
+    VALUE_AT_CAPACITY,
+    VALUE_GROWTH,
     VALUE_GENERATE
 };
 
@@ -59,6 +61,15 @@ enum value_shape {
     X(POLICY, IN(CREATE), 0, "policy", "POLICY", VALUE_POLICY, "what a second add of a key does (multiset)",           \
       "multiset: it counts, and remove takes one back. unique (cuckoo): it takes no slot. conservative (counting): "   \
       "it counts, with closer bounds for frequent keys. The last two cannot remove.")                                  \
+    X(AT_CAPACITY, IN(CREATE), 0, "at-capacity", "WHAT", VALUE_AT_CAPACITY, "what a full filter does with a new key",  \
+      "go-on (the default): takes it, and the rate rises above P; refuse; or grow: by a layer that is twice as "       \
+      "large.")                                                                                                        \
+    X(GROWTH, IN(CREATE), 0, "growth", "FACTOR", VALUE_GROWTH, "grow at capacity, by this factor: 2, 4 or 8",          \
+      "The rate of all layers together stays below P. Kind counting cannot grow; cuckoo then takes policy unique if "  \
+      "none is asked for.")                                                                                            \
+    X(MAX_CAPACITY, IN(CREATE), 0, "max-capacity", "N", VALUE_TEXT, "grow at capacity, up to this many keys",          \
+      "Planned for from the start, so that it takes little more memory than a filter for that many.")                  \
+    X(MAX_BYTES, IN(CREATE), 0, "max-bytes", "SIZE", VALUE_TEXT, "grow at capacity, up to this much memory", "")       \
     X(SEED, IN(CREATE), 0, "seed", "SEED", VALUE_TEXT, "hash with this number (0)",                                    \
       "Decimal, or hexadecimal after 0x. The same keys, options and seed give the same file, byte for byte.")          \
     X(KEY_FILE, IN_FILTERS, 0, "key-file", "FILE", VALUE_FILE, "hash with the secret key in this file",                \
@@ -124,8 +135,8 @@ enum value_shape {
       "Keys and names are {\"text\": ...}, or {\"bytes\": ...} in base64 when they are not UTF-8.")                    \
     X(NO_WAIT, IN_WRITERS | IN(GUARD), 0, "no-wait", NULL, VALUE_NONE, "fail when a lock is held, do not wait",        \
       "Without it, writers wait for each other, and guard up to five seconds for a locked store.")                     \
-    X(NO_PROGRESS, IN(CREATE) | IN(ADD) | IN(REMOVE), 0, "no-progress", NULL, VALUE_NONE, "no progress on a terminal", \
-      "")                                                                                                              \
+    X(NO_PROGRESS, IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(COMPACT), 0, "no-progress", NULL, VALUE_NONE,                \
+      "no progress on a terminal", "")                                                                                 \
     X(QUIET, (IN_KEYS & ~IN(COUNT)) | IN_WRITERS | IN(VERIFY), 'q', "quiet", NULL, VALUE_NONE,                         \
       "say nothing but errors and warnings",                                                                           \
       "check prints no keys then, stops at the first selected one, and exits with 0 if there was one even after an "   \

@@ -114,6 +114,45 @@ int size_options(const struct arguments *arguments, uint32_t default_kind, perha
     return STATUS_OK;
 }
 
+static int take_at_capacity(const struct arguments *arguments, perhaps_options *options)
+{
+    static const char *const names[] = {"go-on", "refuse", "grow"}; // by their numbers
+    const char *asked = arguments->values[OPTION_AT_CAPACITY];
+    bool grows =
+        given(arguments, OPTION_GROWTH) || given(arguments, OPTION_MAX_CAPACITY) || given(arguments, OPTION_MAX_BYTES);
+    options->at_capacity = grows ? PERHAPS_AT_CAPACITY_GROW : PERHAPS_AT_CAPACITY_GO_ON;
+    for (uint32_t i = 0; asked != NULL && i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(asked, names[i]) == 0) {
+            options->at_capacity = i;
+            asked = NULL;
+        }
+    }
+    if (asked != NULL) {
+        return fail_usage("create", "--at-capacity: '%s' is not go-on, refuse or grow", asked);
+    }
+    return grows && options->at_capacity != PERHAPS_AT_CAPACITY_GROW
+               ? fail_usage("create", "--growth, --max-capacity and --max-bytes are for --at-capacity=grow, not %s",
+                            arguments->values[OPTION_AT_CAPACITY])
+               : STATUS_OK;
+}
+
+int growth_options(const struct arguments *arguments, perhaps_options *options)
+{
+    static const struct number_range factors = {2, 8, true, "2, 4 or 8"};
+    if (take_at_capacity(arguments, options) != STATUS_OK ||
+        option_range(arguments, OPTION_GROWTH, &factors, &options->growth) != STATUS_OK ||
+        option_count(arguments, OPTION_MAX_CAPACITY, &options->max_capacity) != STATUS_OK ||
+        refuse_zero(arguments, OPTION_MAX_CAPACITY, options->max_capacity) != STATUS_OK ||
+        option_bytes(arguments, OPTION_MAX_BYTES, &options->max_bytes) != STATUS_OK ||
+        refuse_zero(arguments, OPTION_MAX_BYTES, options->max_bytes) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    if (options->at_capacity == PERHAPS_AT_CAPACITY_GROW && options->bytes != 0) {
+        return fail_usage("create", "--bytes is for filters that do not grow; --max-bytes limits one that does");
+    }
+    return STATUS_OK;
+}
+
 // "-n 100T"; "-p" alone, since the library's text shows that number, as that of --fingerprint-bits does.
 static const char *subject_of(const struct arguments *arguments, enum option_id id, char *to, size_t room)
 {
@@ -132,7 +171,10 @@ int fail_size(const struct arguments *arguments, int code, const perhaps_error *
                   {"fpr", OPTION_FPR},
                   {"bytes", OPTION_BYTES},
                   {"kind", OPTION_KIND},
-                  {"fingerprint_bits", OPTION_FINGERPRINT_BITS}};
+                  {"fingerprint_bits", OPTION_FINGERPRINT_BITS},
+                  {"at_capacity", OPTION_KIND},
+                  {"max_capacity", OPTION_MAX_CAPACITY},
+                  {"max_bytes", OPTION_MAX_BYTES}};
     char subject[96];
     perhaps_error named = *error;
     named.subject[0] = '\0';

@@ -11,6 +11,9 @@ struct arguments;
 // meant, or with 0 every kind.
 int size_options(const struct arguments *arguments, uint32_t default_kind, perhaps_options *options);
 
+// --at-capacity, --growth, --max-capacity and --max-bytes, likewise; after size_options().
+int growth_options(const struct arguments *arguments, perhaps_options *options);
+
 // What is left for options->kind, which cannot have the options of other kinds.
 perhaps_options size_options_of_kind(const perhaps_options *options);
 

@@ -51,7 +51,7 @@ static uint32_t reasons_of(const perhaps_statistics *now, const perhaps_plan_opt
     reasons |= !layered && keys > capacity ? PERHAPS_PLAN_FULL : 0;
     reasons |= known->fpr_observed_low > now->fpr_target ? PERHAPS_PLAN_OBSERVED : 0;
     reasons |= now->fpr_now > ABOVE_TARGET * now->fpr_target ? PERHAPS_PLAN_PREDICTED : 0;
-    reasons |= (double)known->residue >= MUCH_RESIDUE * capacity ? PERHAPS_PLAN_RESIDUE : 0;
+    reasons |= (double)known->residue >= MUCH_RESIDUE * (double)now->capacity_now ? PERHAPS_PLAN_RESIDUE : 0;
     reasons |= now->layers > 1 ? PERHAPS_PLAN_LAYERS : 0;
     return reasons;
 }
@@ -104,6 +104,14 @@ static double rate_with(const perhaps_sizing *sizing, uint64_t distinct)
     return pow(1.0 - pow(1.0 - full, share), k);
 }
 
+// The filter itself counts the removals that it had to refuse; a guard counts them too, with others.
+static perhaps_plan_options with_residue(const perhaps_statistics *now, const perhaps_plan_options *given)
+{
+    perhaps_plan_options known = *given;
+    known.residue = known.residue > now->ambiguous ? known.residue : now->ambiguous;
+    return known;
+}
+
 static int make_plan(const perhaps_statistics *now, const perhaps_plan_options *known, perhaps_plan *plan,
                      perhaps_error *error)
 {
@@ -136,7 +144,8 @@ static int plan_for(const perhaps_statistics *now, const perhaps_plan_options *k
     if (plan->size < sizeof plan->size || plan->size > sizeof full) {
         return fail_option(error, "size", "the plan does not have a size that this release knows");
     }
-    int code = make_plan(now, known, &full, error);
+    const perhaps_plan_options all = with_residue(now, known);
+    int code = make_plan(now, &all, &full, error);
     if (code == 0) {
         memcpy(plan, &full, full.size);
     }

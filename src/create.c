@@ -154,7 +154,9 @@ static int size_from_capacity_and_fpr(const perhaps_options *options, const stru
             "%g; ask for fewer keys or a larger rate",
             floor_rate, options->fpr);
     }
-    bool can = perhaps__kind(options->kind)->size_of(asked, options->capacity, options->fpr, size);
+    const struct perhaps__kind *kind = perhaps__kind(options->kind);
+    bool first = options->growth != 0 && kind->first_size_of != NULL;
+    bool can = (first ? kind->first_size_of : kind->size_of)(asked, options->capacity, options->fpr, size);
     return can ? PERHAPS_OK : fail_size(options, asked, error);
 }
 
@@ -185,6 +187,7 @@ static int size_first_layer(const perhaps_options *options, const struct perhaps
         .smallest_fpr = kind->smallest_fpr,
         .factor = options->growth,
         .max_capacity = options->max_capacity,
+        .even = perhaps__grows_evenly(asked),
     };
     perhaps_options first = *options;
     if (!perhaps__growth_layer(&growth, 0, &first.capacity, &first.fpr)) {

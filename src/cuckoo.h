@@ -385,6 +385,11 @@ PERHAPS_CUCKOO_INLINE bool perhaps__cuckoo_remove(const struct perhaps__cuckoo *
 int perhaps__cuckoo_fold(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from,
                          struct perhaps__tally *tally);
 
+// Moves the fingerprints of one bucket of `from` to `into`, likewise, each added before it is taken. 0, or a code when one
+// finds no room: it stays, and those after it. *taken counts those that moved.
+int perhaps__cuckoo_move(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from, uint64_t bucket,
+                         struct perhaps__tally *tally, uint64_t *taken);
+
 // Into the second level only (prefetcht2): a line that waits for the first level holds one of its few fill buffers. A bucket
 // may lie on two lines, one in twelve does with 4 slots of 12 bits. To fetch the line of its last bit too, which is the same
 // mostly, makes look-ups a quarter faster.

@@ -42,7 +42,7 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
 static void count_layer(perhaps_filter *filter, struct perhaps__layer *layer)
 {
     uint32_t count = filter->layer_count;
-    filter->layers[count] = layer;
+    __atomic_store_n(&filter->layers[count], layer, __ATOMIC_RELEASE);
     filter->layers_made = count + 1 > filter->layers_made ? count + 1 : filter->layers_made;
     __atomic_store_n(&filter->layer_count, count + 1, __ATOMIC_RELEASE);
 }
@@ -70,13 +70,8 @@ struct perhaps__layer *perhaps__filter_push_bare(perhaps_filter *filter, const s
     return layer;
 }
 
-struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct perhaps__size *size)
+static struct perhaps__layer *make_whole_layer(perhaps_filter *filter, const struct perhaps__size *size)
 {
-    if (filter->layers_made > filter->layer_count) { // the same size: it follows from the number of the layer
-        struct perhaps__layer *cleared = filter->layers[filter->layer_count];
-        count_layer(filter, cleared);
-        return cleared;
-    }
     uint8_t *payload = perhaps__allocate(&filter->allocator, size->bits / 8);
     struct perhaps__layer *layer = payload != NULL ? make_layer(filter, size) : NULL;
     if (layer == NULL) {
@@ -84,6 +79,24 @@ struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct
         return NULL;
     }
     perhaps__layer_attach(layer, payload, &filter->setting);
+    return layer;
+}
+
+// Clearing leaves the layers of a shared filter for readers who still look there, to be used again. In a filter that was
+// compacted before threads shared it they may have other sizes than those that it grows by; such a one is put aside. Once
+// in each place: what takes it follows from the number of the layer.
+struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct perhaps__size *size)
+{
+    struct perhaps__layer *kept =
+        filter->layers_made > filter->layer_count ? filter->layers[filter->layer_count] : NULL;
+    bool fits = kept != NULL && kept->capacity == size->capacity && kept->bits == size->bits && kept->fpr == size->fpr;
+    struct perhaps__layer *layer = fits ? kept : make_whole_layer(filter, size);
+    if (layer == NULL) {
+        return NULL;
+    }
+    if (kept != NULL && !fits) {
+        filter->retired[filter->retired_count++] = kept;
+    }
     count_layer(filter, layer);
     if (filter->shared == NULL || filter->layer_count == 1) {
         perhaps__filter_refresh(filter);
@@ -128,16 +141,31 @@ void perhaps__filter_refresh(perhaps_filter *filter)
     }
 }
 
-// Releases all layers but the first `count`, the oldest ones.
+static void release_layer(perhaps_filter *filter, struct perhaps__layer *layer)
+{
+    if (filter->mapping == NULL) {
+        perhaps__release(&filter->allocator, layer->payload, layer->payload_size);
+    }
+    perhaps__stripes_release(&filter->allocator, &layer->stripes);
+    perhaps__release(&filter->allocator, layer, sizeof *layer);
+}
+
+void perhaps__filter_drop(perhaps_filter *filter, uint32_t layer)
+{
+    release_layer(filter, filter->layers[layer]);
+    filter->layer_count--;
+    filter->layers_made--;
+    for (uint32_t i = layer; i < filter->layer_count; i++) {
+        filter->layers[i] = filter->layers[i + 1];
+    }
+    perhaps__filter_refresh(filter);
+}
+
+// Releases all layers but the first `count`.
 static void drop_layers(perhaps_filter *filter, uint32_t count)
 {
     while (filter->layers_made > count) {
-        struct perhaps__layer *layer = filter->layers[filter->layers_made - 1];
-        if (filter->mapping == NULL) {
-            perhaps__release(&filter->allocator, layer->payload, layer->payload_size);
-        }
-        perhaps__stripes_release(&filter->allocator, &layer->stripes);
-        perhaps__release(&filter->allocator, layer, sizeof *layer);
+        release_layer(filter, filter->layers[filter->layers_made - 1]);
         filter->layers_made--;
     }
     filter->layer_count = count;
@@ -164,6 +192,9 @@ void perhaps_free(perhaps_filter *filter)
     }
     perhaps_allocator allocator = filter->allocator;
     drop_layers(filter, 0);
+    while (filter->retired_count > 0) {
+        release_layer(filter, filter->retired[--filter->retired_count]);
+    }
     perhaps__shared_end(filter);
     if (filter->mapping != NULL) {
         filter->unmap(filter->mapping, filter->mapping_size);
@@ -195,6 +226,7 @@ int perhaps_clear(perhaps_filter *filter)
     }
     filter->adds_exact = true;
     filter->ambiguous = 0;
+    filter->fold = (struct perhaps__fold){0};
     perhaps__open(filter);
     return PERHAPS_OK;
 }

@@ -7,6 +7,16 @@
 #include "layer.h"
 #include "siphash.h"
 
+// How far perhaps_compact() came; all 0 while nothing is being folded. It is not a part of the file: between two steps the
+// filter is whole.
+struct perhaps__fold {
+    uint64_t bucket; // the next one of `from`
+    uint32_t from;
+    uint32_t into;
+    uint32_t tried; // layers, bit by bit, that could not be emptied
+    bool running;
+};
+
 struct perhaps_filter {
     struct perhaps__view view; // first: see perhaps_ask_hash()
     uint32_t kind;
@@ -19,11 +29,15 @@ struct perhaps_filter {
     bool adds_exact;                // false after a merge
     uint32_t at_capacity;           // enum perhaps_at_capacity
     struct perhaps__growth growth;
-    uint64_t max_bytes;   // for the payloads of all layers; 0: no limit
-    uint64_t ambiguous;   // removals refused because several layers matched
+    uint64_t max_bytes; // for the payloads of all layers; 0: no limit
+    uint64_t ambiguous; // removals refused because several layers matched
+    struct perhaps__fold fold;
     uint32_t layer_count; // read by perhaps__filter_layers() where threads may share the filter
     uint32_t layers_made; // beyond layer_count there are empty ones, kept by clearing for readers that still look
-    struct perhaps__layer *layers[PERHAPS_LAYERS_MAX]; // the oldest first
+    struct perhaps__layer *layers[PERHAPS_LAYERS_MAX]; // the last one takes new keys
+    // Layers of a shared filter that were cleared, and that others took the place of. Readers may still be looking at them.
+    struct perhaps__layer *retired[PERHAPS_LAYERS_MAX];
+    uint32_t retired_count;
     uint8_t *metadata;
     size_t metadata_size;
     perhaps_allocator allocator;
@@ -63,6 +77,9 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
 struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct perhaps__size *size);
 struct perhaps__layer *perhaps__filter_push_bare(perhaps_filter *filter, const struct perhaps__size *size);
 
+// Releases a layer other than the first, which nobody uses any more. Not of a shared filter: its readers may be there.
+void perhaps__filter_drop(perhaps_filter *filter, uint32_t layer);
+
 // Makes the view that of the layers there are.
 void perhaps__filter_refresh(perhaps_filter *filter);
 
@@ -78,9 +95,16 @@ static inline uint32_t perhaps__filter_layers(const perhaps_filter *filter)
     return __atomic_load_n(&filter->layer_count, __ATOMIC_ACQUIRE);
 }
 
+// One of them. Atomically: a reader who counted the layers before a shared filter was cleared may come to one that is being
+// put in the place of another.
+static inline struct perhaps__layer *perhaps__filter_layer(const perhaps_filter *filter, uint32_t layer)
+{
+    return __atomic_load_n(&filter->layers[layer], __ATOMIC_ACQUIRE);
+}
+
 static inline struct perhaps__layer *perhaps__filter_newest(const perhaps_filter *filter)
 {
-    return filter->layers[perhaps__filter_layers(filter) - 1];
+    return perhaps__filter_layer(filter, perhaps__filter_layers(filter) - 1);
 }
 
 // The hash of a key, in a filter that has a hash of its own and is not keyless.

@@ -47,6 +47,8 @@ static const struct perhaps__kind kinds[] = {
             .smallest_fpr = 4e-9,
             .largest_fpr = 0.1,
             .size_of = perhaps__cuckoo_size,
+            .first_size_of = perhaps__cuckoo_first_size,
+            .next_size_of = perhaps__cuckoo_next_size,
             .fpr_for = perhaps__cuckoo_fpr_for,
             .defaults = {.slots = 4, .policy = PERHAPS_POLICY_MULTISET, .search = PERHAPS_SEARCH_DEFAULT},
             .policies = MULTISET | UNIQUE,

@@ -11,6 +11,8 @@ struct perhaps__kind {
     double smallest_fpr;
     double largest_fpr;
     perhaps__size_function *size_of;
+    perhaps__size_function *first_size_of;     // of the first layer of a growing filter; NULL: size_of
+    perhaps__next_size_function *next_size_of; // of the others; NULL: sizes of layers do not depend on each other
     perhaps__fpr_function *fpr_for;
     // What the caller may choose of the shape, and what it is otherwise; 0: nothing, and it is derived or unused.
     struct perhaps__shape defaults;

@@ -44,6 +44,12 @@ struct perhaps__layer_operations {
     uint64_t (*room)(const struct perhaps__layer *layer, const struct perhaps__tally *tally);
     // Whether what a file records of a layer can be true of a payload that was counted: files are not believed.
     bool (*agrees)(const struct perhaps__tally *recorded, const struct perhaps__tally *counted);
+    // Whether keys that look alike to `finer` look alike to `coarser` too, so that the one folds into the other; and that,
+    // bucket by bucket: NULL in kinds without removal from layers.
+    bool (*folds)(const struct perhaps__layer *finer, const struct perhaps__layer *coarser);
+    // Moves the keys of a bucket to another layer that this one folds into, adding each before it is taken. 0, or a code when
+    // one finds no room: it and those after it stay.
+    int (*move_bucket)(struct perhaps__layer *from, struct perhaps__layer *into, uint64_t bucket);
     bool keeps_used; // tally.used is kept by adding and removing; otherwise counted when asked
 };
 

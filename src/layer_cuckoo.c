@@ -100,6 +100,29 @@ static int merge(struct perhaps__layer *into, const struct perhaps__layer *from,
     return status;
 }
 
+// Bucket i of the finer table is bucket i modulo their number of the coarser one, and so is the other bucket, since the same
+// base bits decide; fingerprints are cut to the coarser ones.
+static bool folds(const struct perhaps__layer *finer, const struct perhaps__layer *coarser)
+{
+    return finer->range % coarser->range == 0 && finer->shape.layout == coarser->shape.layout &&
+           finer->shape.cell_bits >= coarser->shape.cell_bits && finer->shape.slots == coarser->shape.slots;
+}
+
+static int move_bucket(struct perhaps__layer *from, struct perhaps__layer *into, uint64_t bucket)
+{
+    struct perhaps__cuckoo source = table_of(from);
+    struct perhaps__cuckoo table = table_of(into);
+    struct perhaps__tally moved = {.used =
+                                       into->tally.used}; // as merge(): keys, paths and refusals are not those of adds
+    uint64_t taken = 0;
+    int status = perhaps__cuckoo_move(&table, &source, bucket, &moved, &taken);
+    into->tally.used = moved.used;
+    into->tally.copies += moved.copies;
+    from->tally.used -= taken;
+    from->tally.copies -= taken;
+    return status;
+}
+
 // With policy unique every slot is a different fingerprint or pair of buckets, and rates add up. Otherwise slots are taken
 // for keys that are all different: some of them share both, and fewer absent keys pass.
 static double fpr_now(const struct perhaps__layer *layer)
@@ -162,5 +185,7 @@ const struct perhaps__layer_operations perhaps__layer_cuckoo = {
     .probe = probe,
     .room = room,
     .agrees = agrees,
+    .folds = folds,
+    .move_bucket = move_bucket,
     .keeps_used = true,
 };

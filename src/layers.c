@@ -20,7 +20,8 @@ static int ask(const void *view, uint64_t hash)
 {
     const perhaps_filter *filter = view;
     for (uint32_t i = perhaps__filter_layers(filter); i > 0; i--) {
-        if (filter->layers[i - 1]->view.ask(&filter->layers[i - 1]->view, hash)) {
+        const struct perhaps__view *layer = &perhaps__filter_layer(filter, i - 1)->view;
+        if (layer->ask(layer, hash)) {
             return 1;
         }
     }
@@ -61,7 +62,7 @@ static void ask_oldest(const perhaps_filter *filter, uint32_t layers, const uint
     }
     open->count = count;
     for (uint32_t i = layers; i > 0 && open->count > 0; i--) {
-        ask_layer(filter->layers[i - 1], open, out);
+        ask_layer(perhaps__filter_layer(filter, i - 1), open, out);
     }
 }
 
@@ -84,7 +85,7 @@ static void count_many(const struct perhaps__view *view, const uint64_t *hashes,
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t asked = (size_t)perhaps__min(BLOCK, count - i);
         for (uint32_t j = 0; j < perhaps__filter_layers(filter); j++) {
-            const struct perhaps__view *layer = &filter->layers[j]->view;
+            const struct perhaps__view *layer = &perhaps__filter_layer(filter, j)->view;
             layer->count_many(layer, hashes + i, asked, of_layer);
             for (size_t k = 0; k < asked; k++) {
                 out[i + k] = perhaps__saturating_sum(out[i + k], of_layer[k]);
@@ -257,38 +258,68 @@ size_t perhaps__layers_add(perhaps_filter *filter, const uint64_t *hashes, size_
 
 /* ---------------------------------------------------------------- removing */
 
-// The only layer that may hold a key; NULL when there is none, or when there are several (*matches tells).
-static struct perhaps__layer *only_match(const perhaps_filter *filter, uint64_t hash, uint32_t *matches)
+static bool folds(const struct perhaps__layer *finer, const struct perhaps__layer *coarser)
+{
+    return finer->operations->folds(finer, coarser);
+}
+
+// The layer to take a key from: of those that match, the one that folds into all the others. NULL when there is none, or
+// when several match and none of them does (*ambiguous then).
+//
+// Why that one: every key that is held has a fingerprint in a layer which takes it for that key. The one found here may be
+// another key's. But what this layer cannot tell apart, the others that match cannot either, and in one of them is the
+// fingerprint that was added with the key that goes: it is the other key's from now on. Readers who are beside this find it
+// too, as they ask the layers from the last one on. In a filter that was compacted the finest may be an earlier one: then
+// a reader could ask the other before the fingerprint was added there, and this one after it was taken; so among threads
+// such a key stays.
+static struct perhaps__layer *finest_match(const perhaps_filter *filter, uint64_t hash, bool *ambiguous)
 {
     struct perhaps__layer *match = NULL;
-    *matches = 0;
+    *ambiguous = false;
     for (uint32_t i = 0; i < perhaps__filter_layers(filter); i++) {
-        struct perhaps__layer *layer = filter->layers[i];
-        if (layer->view.ask(&layer->view, hash)) {
+        struct perhaps__layer *layer = perhaps__filter_layer(filter, i);
+        if (!layer->view.ask(&layer->view, hash)) {
+            continue;
+        }
+        if (match == NULL || folds(layer, match)) {
             match = layer;
-            ++*matches;
+        } else if (filter->shared != NULL || !folds(match, layer)) {
+            *ambiguous = true;
         }
     }
-    return *matches == 1 ? match : NULL;
+    return *ambiguous ? NULL : match;
+}
+
+// 1 removed, 0 surely absent, or PERHAPS_E_AMBIGUOUS. Where threads share the filter, another one may be quicker and take
+// the fingerprint that was seen; this key may then be the one whose fingerprint lies in another layer: look again.
+static int remove_one(const perhaps_filter *filter, uint64_t hash)
+{
+    for (;;) {
+        bool ambiguous;
+        struct perhaps__layer *layer = finest_match(filter, hash, &ambiguous);
+        if (layer == NULL) {
+            return ambiguous ? PERHAPS_E_AMBIGUOUS : 0;
+        }
+        struct perhaps__tally tally = {0};
+        layer->view.remove_many(&layer->view, &hash, 1, NULL, &tally);
+        perhaps__tally_add(&layer->tally, &tally);
+        if (tally.removals != 0) {
+            return 1;
+        }
+    }
 }
 
 size_t perhaps__layers_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t matches;
-        struct perhaps__layer *layer = only_match(filter, hashes[i], &matches);
-        if (matches > 1) {
+        int removed = remove_one(filter, hashes[i]);
+        if (removed < 0) {
             (void)__atomic_fetch_add(&filter->ambiguous, 1, __ATOMIC_RELAXED);
-            *refusal = PERHAPS_E_AMBIGUOUS;
+            *refusal = removed;
             return i;
         }
-        struct perhaps__tally tally = {0};
-        if (layer != NULL) {
-            layer->view.remove_many(&layer->view, hashes + i, 1, NULL, &tally);
-            perhaps__tally_add(&layer->tally, &tally);
-        }
         if (out != NULL) {
-            out[i] = tally.removals != 0;
+            out[i] = (uint8_t)removed;
         }
     }
     return count;

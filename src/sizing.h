@@ -48,6 +48,15 @@ typedef bool perhaps__size_function(const struct perhaps__shape *asked, uint64_t
 typedef bool perhaps__fpr_function(const struct perhaps__shape *asked, uint64_t capacity, uint64_t bits,
                                    double smallest, double largest, struct perhaps__size *size);
 
+// The size of the layer of a growing filter that comes after one of size `before`, for kinds in which it depends on that.
+typedef bool perhaps__next_size_function(const struct perhaps__size *before, uint64_t capacity, double fpr,
+                                         struct perhaps__size *size);
+
+perhaps__next_size_function perhaps__cuckoo_next_size;
+
+// The first layer of a growing filter, where it is sized otherwise than a filter of its own.
+perhaps__size_function perhaps__cuckoo_first_size;
+
 perhaps__size_function perhaps__bloom_size;
 perhaps__fpr_function perhaps__bloom_fpr_for;
 
@@ -67,7 +76,16 @@ struct perhaps__growth {
     double smallest_fpr;   // that the kind can promise
     uint32_t factor;       // from layer to layer; 0: does not grow
     uint64_t max_capacity; // of all layers together; 0: not known
+    bool even;             // with max_capacity: the same rate for every layer
 };
+
+// Whether the layers of filters of a shape, planned ahead, share their rate evenly: where keys are removed, the larger ones
+// are to have fingerprints at least as wide as the smaller ones, which the cheapest plan (strict for small layers) would
+// turn round.
+static inline bool perhaps__grows_evenly(const struct perhaps__shape *shape)
+{
+    return shape->policy == PERHAPS_POLICY_MULTISET;
+}
 
 // Capacity and error budget of a layer, counted from 0. False when the filter cannot have it: beyond max_capacity or
 // PERHAPS_LAYERS_MAX, a capacity beyond 64 bits, or a budget smaller than the kind can keep.

@@ -148,6 +148,92 @@ bool perhaps__cuckoo_size(const struct perhaps__shape *asked, uint64_t capacity,
     return true;
 }
 
+/* ---------------------------------------------------------------- layers of growing filters */
+
+// Base bits that are enough for layers of up to 10^9 keys, whatever the first one needs: for one slot a bucket what a good
+// load takes (docs/cuckoo.md, "Where a key lies"), for others what perhaps__cuckoo_fits() asks for.
+static const uint32_t base_bits_to_grow[] = {[1] = 12, [2] = 15, [4] = 9, [8] = 8};
+
+// All layers have the base bits of the first one, if keys can be removed and it can be chosen.
+bool perhaps__cuckoo_first_size(const struct perhaps__shape *asked, uint64_t capacity, double fpr,
+                                struct perhaps__size *size)
+{
+    if (!perhaps__cuckoo_size(asked, capacity, fpr, size)) {
+        return false;
+    }
+    struct perhaps__shape wider = *asked;
+    wider.cell_bits = base_bits_to_grow[asked->slots];
+    bool enough = asked->cell_bits != 0 || size->shape.cell_bits >= wider.cell_bits || !perhaps__grows_evenly(asked);
+    return enough || perhaps__cuckoo_size(&wider, capacity, fpr, size);
+}
+
+// The smallest multiple of before->range buckets that has room for n keys at p, with fingerprints of some width; 0 if that
+// is more than twice what the load asks for, and not a small table: another width is cheaper then.
+static uint64_t buckets_after(const struct perhaps__size *before, uint64_t capacity, double budget, uint32_t width,
+                              uint32_t base_bits)
+{
+    uint32_t slots = before->shape.slots;
+    double fingerprints = (double)perhaps__cuckoo_fingerprints(width, base_bits);
+    double least = ((double)capacity + rooms[slots].few) / (rooms[slots].load * slots);
+    double most = fmin(2.0 * (least + (double)before->range) + 512.0, (double)PERHAPS_MAX_BITS) / (double)before->range;
+    for (double times = ceil(least / (double)before->range); times <= most; times++) {
+        uint64_t buckets = (uint64_t)times * before->range;
+        if (perhaps__cuckoo_fits(capacity, buckets, slots, base_bits) &&
+            perhaps__cuckoo_expected_fpr((double)capacity, (double)buckets, fingerprints) <= budget) {
+            return buckets;
+        }
+    }
+    return 0;
+}
+
+// Takes over a table if it takes less memory than what is in *size already.
+static void take_smaller(struct perhaps__size *size, uint64_t buckets, uint32_t width, uint32_t base_bits)
+{
+    uint64_t bits = 0;
+    if (buckets != 0 && perhaps__cuckoo_bits(buckets, size->shape.slots, width, &bits) &&
+        (size->bits == 0 || bits < size->bits)) {
+        size->bits = bits;
+        size->range = buckets;
+        size->shape.cell_bits = width;
+        size->shape.layout = base_bits;
+    }
+}
+
+// The best table with the base bits of the layer before and fingerprints that append to them, so that it folds into that.
+static void take_folding(const struct perhaps__size *before, double budget, uint32_t least, struct perhaps__size *size)
+{
+    uint32_t base_bits = before->shape.layout;
+    bool enough = before->shape.slots > 1 || base_bits >= base_bits_to_grow[1];
+    for (uint32_t width = least > base_bits ? least : base_bits; enough && width <= PERHAPS_CUCKOO_MAX_BITS; width++) {
+        take_smaller(size, buckets_after(before, size->capacity, budget, width, base_bits), width, base_bits);
+    }
+}
+
+// Where so few base bits would crowd a table of this size, or where nothing is removed and so nothing is folded, all bits of
+// the fingerprints are base bits.
+bool perhaps__cuckoo_next_size(const struct perhaps__size *before, uint64_t capacity, double fpr,
+                               struct perhaps__size *size)
+{
+    double floor_rate = perhaps__hash_floor(capacity);
+    double budget = fpr - floor_rate;
+    bool folds = perhaps__grows_evenly(&before->shape);
+    uint32_t least = folds ? before->shape.cell_bits : PERHAPS_CUCKOO_MIN_BITS;
+    *size = (struct perhaps__size){.capacity = capacity, .fpr = fpr, .shape = before->shape};
+    if (floor_rate > fpr / 4.0) {
+        return false;
+    }
+    take_folding(before, budget, least, size);
+    for (uint32_t width = least; width <= PERHAPS_CUCKOO_MAX_BITS && (!folds || size->bits == 0); width++) {
+        take_smaller(size, buckets_after(before, capacity, budget, width, width), width, width);
+    }
+    if (size->bits == 0) {
+        return false;
+    }
+    double fingerprints = (double)perhaps__cuckoo_fingerprints(size->shape.cell_bits, size->shape.layout);
+    size->fpr_expected = perhaps__cuckoo_expected_fpr((double)capacity, (double)size->range, fingerprints) + floor_rate;
+    return true;
+}
+
 // The wider the fingerprints, the smaller the rate, as long as the buckets suffice for n.
 bool perhaps__cuckoo_fpr_for(const struct perhaps__shape *asked, uint64_t capacity, uint64_t bits, double smallest,
                              double largest, struct perhaps__size *size)

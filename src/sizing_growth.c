@@ -14,14 +14,14 @@ static bool natural_capacity(const struct perhaps__growth *growth, uint32_t inde
     return true;
 }
 
-// The capacities of all layers up to max_capacity. They rise: the last one takes what a next one would get that is not
-// larger. How many there are; 0 if more than there can be.
+// The capacities of all layers up to max_capacity. They rise, so that a layer is known by its capacity: the last one takes
+// what a next one would get that is not larger. How many there are; 0 if more than there can be.
 static uint32_t plan_capacities(const struct perhaps__growth *growth, uint64_t capacities[PERHAPS_LAYERS_MAX])
 {
     uint64_t left = growth->max_capacity;
     for (uint32_t i = 0; i < PERHAPS_LAYERS_MAX; i++) {
         uint64_t capacity;
-        bool is_last = !natural_capacity(growth, i, &capacity) || capacity > left - perhaps__min(left, capacity);
+        bool is_last = !natural_capacity(growth, i, &capacity) || capacity >= left - perhaps__min(left, capacity);
         capacities[i] = is_last ? left : capacity;
         left -= capacities[i];
         if (left == 0) {
@@ -71,6 +71,6 @@ bool perhaps__growth_layer(const struct perhaps__growth *growth, uint32_t index,
         return false;
     }
     *capacity = capacities[index];
-    *fpr = planned_budget(growth, capacities, count, index);
+    *fpr = growth->even ? growth->fpr / count : planned_budget(growth, capacities, count, index);
     return true;
 }

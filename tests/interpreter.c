@@ -161,6 +161,30 @@ static void clear(struct run *run)
     }
 }
 
+// Some slices. What can be compacted, and what was done, must hold together; that no key is lost is checked by the others.
+static void compact(struct run *run)
+{
+    struct encoded before = encode(run);
+    bool cuckoo = run->options.kind == PERHAPS_KIND_CUCKOO;
+    bool may_refuse = !cuckoo || run->options.flags != 0; // shared, until it was read back
+    bool refused = false;
+    unsigned slices = 1U + next_byte(run) % 8U;
+    uint64_t work = next_byte(run);
+    for (unsigned i = 0; i < slices && run->failure == NULL; i++) {
+        perhaps_compaction done = {.size = sizeof done};
+        int status = perhaps_compact(current(run), work, &done, NULL);
+        refused = status == PERHAPS_E_UNSUPPORTED;
+        CHECK(run, refused ? may_refuse : cuckoo && (status == 0 || status == 1), "compacting fails, or does not");
+        CHECK(run, work != 0 || status != 1, "compacting everything leaves something");
+        run->counts.moved += done.moved;
+        run->counts.dropped += done.dropped;
+    }
+    if (refused) {
+        check_unchanged(run, before, "refused compacting changes the filter");
+    }
+    free(before.bytes);
+}
+
 static void set_metadata(struct run *run)
 {
     uint8_t text[256];
@@ -252,6 +276,7 @@ static void step(struct run *run)
         add_many,
         remove_many,
         clear,
+        compact,
     };
     _Static_assert(sizeof operations / sizeof operations[0] == INTERPRETER_OPERATIONS, "counts for each operation");
     uint8_t byte = next_byte(run);
@@ -351,6 +376,8 @@ static void count(struct interpreter_counts *into, const struct interpreter_coun
     into->keyed += from->keyed;
     into->layers += from->layers;
     into->ambiguous += from->ambiguous;
+    into->moved += from->moved;
+    into->dropped += from->dropped;
     into->merges_refused += from->merges_refused;
     into->allocations_failed += from->allocations_failed;
     into->damage_refused += from->damage_refused;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INTERPRETER_OPERATIONS 22
+#define INTERPRETER_OPERATIONS 23
 
 // How often each thing happened, to see that a driver reaches all of them.
 struct interpreter_counts {
@@ -20,6 +20,8 @@ struct interpreter_counts {
     uint64_t keyed;     // runs with filters that have a secret key
     uint64_t layers;    // summed over the statistics looked at
     uint64_t ambiguous; // removals that several layers matched
+    uint64_t moved;     // fingerprints that compacting moved
+    uint64_t dropped;   // layers that it dropped
     uint64_t merges_refused;
     uint64_t allocations_failed;
     uint64_t damage_refused;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Filters that grow by layers, and filters that refuse at capacity. Everything is run for each kind that can.
+//
+//     test_growth [keys]    how far filters grow that are looked at at every power of ten, 1,000 and more
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +31,14 @@ static bool can_grow(uint32_t kind)
 static double sum_of_budgets(const struct perhaps__growth *growth, uint64_t *capacity, uint32_t *layers)
 {
     double sum = 0.0;
+    uint64_t before = 0;
     uint64_t one;
     double fpr;
     *capacity = 0;
     for (*layers = 0; perhaps__growth_layer(growth, *layers, &one, &fpr); ++*layers) {
         assert_true(fpr >= growth->smallest_fpr && fpr <= growth->fpr);
+        assert_true(one > before); // a layer is known by it
+        before = one;
         *capacity += one;
         sum += fpr;
     }
@@ -52,7 +57,7 @@ static void test_budgets_stay_within_the_rate(void **state)
         uint32_t layers;
         double sum = sum_of_budgets(&growth, &capacity, &layers);
         assert_true(sum < growth.fpr && layers >= 4);
-        static const uint64_t most[] = {1000, 1001, 3000, 50000, 10000000, UINT64_C(3000000000)};
+        static const uint64_t most[] = {1000, 1001, 2000, 3000, 50000, 10000000, UINT64_C(3000000000)};
         for (size_t j = 0; j < SUPPORT_COUNT(most); j++) {
             growth.max_capacity = most[j];
             sum = sum_of_budgets(&growth, &capacity, &layers);
@@ -129,6 +134,62 @@ static void grow_and_check(perhaps_options options, uint64_t keys, double most_m
     assert_int_equal(perhaps_size_for(&options, &right, NULL), PERHAPS_OK);
     assert_true((double)s.bytes <= most_memory * (double)right.bytes);
     perhaps_free(filter);
+}
+
+// ---- powers of ten
+
+// The most memory beside a filter sized right, at the largest number of keys; docs/decisions.md has what was measured.
+static double most_memory(uint32_t kind, bool planned)
+{
+    return planned ? 2.2 : kind == PERHAPS_KIND_CUCKOO ? 3.0 : 3.6;
+}
+
+static double memory_beside_one_sized_right(const perhaps_filter *filter, perhaps_options options, uint64_t keys)
+{
+    options.at_capacity = PERHAPS_AT_CAPACITY_GO_ON;
+    options.growth = 0;
+    options.max_capacity = 0;
+    options.capacity = keys;
+    perhaps_sizing right = {.size = sizeof right};
+    assert_int_equal(perhaps_size_for(&options, &right, NULL), PERHAPS_OK);
+    return (double)support_stats(filter).bytes / (double)right.bytes;
+}
+
+static void grow_by_powers_of_ten(perhaps_options options, uint64_t keys)
+{
+    const uint64_t queries = 1000000;
+    perhaps_filter *filter = support_create(&options);
+    double memory = 0.0;
+    for (uint64_t done = 0, target = options.capacity; done < keys; done = target, target *= 10) {
+        support_add_keys(filter, SUPPORT_INTEGERS, done, target - done);
+        assert_int_equal(support_count_present(filter, SUPPORT_INTEGERS, 0, target), target);
+        double rate = measured_fpr(filter, queries);
+        assert_true(rate <= options.fpr); // keys are fixed: what passed once passes always
+        memory = memory_beside_one_sized_right(filter, options, target);
+        print_message("%-8s %-9s %8llu keys: %2u layers, FPR %.5f, memory %.2f\n", perhaps_kind_name(options.kind),
+                      options.max_capacity != 0 ? "planned" : "unplanned", (unsigned long long)target,
+                      support_stats(filter).layers, rate, memory);
+    }
+    assert_true(memory <= most_memory(options.kind, options.max_capacity != 0));
+    perhaps_free(filter);
+}
+
+static uint64_t most_keys = 100000;
+
+static void test_powers_of_ten(void **state)
+{
+    FOR_EACH_KIND_THAT_GROWS(kind)
+    {
+        for (unsigned planned = 0; planned < 2; planned++) {
+            perhaps_options options = growing(kind, 1000, 0.01);
+            options.max_capacity = planned != 0 ? most_keys : 0;
+            grow_by_powers_of_ten(options, most_keys);
+            if (kind == PERHAPS_KIND_CUCKOO) {
+                options.policy = PERHAPS_POLICY_MULTISET;
+                grow_by_powers_of_ten(options, most_keys);
+            }
+        }
+    }
 }
 
 static void test_growing_keeps_the_rate(void **state)
@@ -447,12 +508,14 @@ static void test_statistics_of_layers(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    most_keys = argc > 1 ? strtoull(argv[1], NULL, 10) : most_keys;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budgets_stay_within_the_rate),
         cmocka_unit_test(test_planned_layers_rise),
         cmocka_unit_test(test_natural_layers),
+        cmocka_unit_test(test_powers_of_ten),
         cmocka_unit_test(test_growing_keeps_the_rate),
         cmocka_unit_test(test_batches_and_single_adds_make_the_same_filter),
         cmocka_unit_test(test_many_adds_of_few_keys_do_not_grow),

@@ -4,6 +4,7 @@
 //     test_guard_metrics print    an exposition on standard output, for promtool
 #include <ctype.h>
 
+#include "filter.h"
 #include "guard_store.h"
 
 static perhaps_guard_statistics example(void)
@@ -287,6 +288,29 @@ static void test_plan_reasons(void **state)
     perhaps_free(filter);
 }
 
+// Removals that the filter refused as ambiguous are residue, whoever asks.
+static void test_plan_of_ambiguous_removals(void **state)
+{
+    perhaps_options options = {.size = sizeof options,
+                               .kind = PERHAPS_KIND_CUCKOO,
+                               .capacity = 1000,
+                               .fpr = 0.01,
+                               .policy = PERHAPS_POLICY_MULTISET,
+                               .at_capacity = PERHAPS_AT_CAPACITY_GROW};
+    perhaps_filter *filter = NULL;
+    assert_int_equal(perhaps_create(&options, &filter, NULL), 0);
+    for (uint64_t key = 0; key < 2500; key++) { // layers for 3,000
+        assert_true(perhaps_add_hash(filter, key) >= 0);
+    }
+    filter->ambiguous = 299;
+    assert_int_equal(plan_of(filter, (perhaps_plan_options){.residue = 100}).reasons, PERHAPS_PLAN_LAYERS);
+    filter->ambiguous = 300;
+    perhaps_plan plan = plan_of(filter, (perhaps_plan_options){.keys_per_day = 0});
+    assert_int_equal(plan.reasons, PERHAPS_PLAN_LAYERS | PERHAPS_PLAN_RESIDUE);
+    assert_int_equal(plan.distinct, 2200); // that are still wanted
+    perhaps_free(filter);
+}
+
 static void test_plan_misuse(void **state)
 {
     perhaps_filter *filter = shared_filter(PERHAPS_KIND_BLOOM, 10, 0.01);
@@ -320,8 +344,10 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prometheus), cmocka_unit_test(test_json),         cmocka_unit_test(test_text_misuse),
-        cmocka_unit_test(test_plan),       cmocka_unit_test(test_plan_reasons), cmocka_unit_test(test_plan_misuse),
+        cmocka_unit_test(test_prometheus),   cmocka_unit_test(test_json),
+        cmocka_unit_test(test_text_misuse),  cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_plan_reasons), cmocka_unit_test(test_plan_of_ambiguous_removals),
+        cmocka_unit_test(test_plan_misuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

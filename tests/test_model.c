@@ -37,6 +37,7 @@ static void test_random_operations(void **state)
     assert_true(counts.growing > runs / SUPPORT_SCALE / 16 && counts.counts_exact > 1000 && counts.adds_refused > 100);
     assert_true(!SUPPORT_KEYED || counts.keyed > runs / SUPPORT_SCALE / 8);
     assert_true(counts.false_positives > 1000 && counts.merges_refused > 100);
+    assert_true(counts.moved > runs / SUPPORT_SCALE / 10 && counts.dropped > runs / SUPPORT_SCALE / 200);
     assert_true(counts.allocations_failed > 100 && counts.damage_refused > 100);
 }
 

@@ -373,10 +373,7 @@ static void *add_and_tell(void *context)
     struct worker *worker = context;
     uint64_t first = (uint64_t)worker->number << 32;
     for (uint64_t i = 0; i < worker->keys; i++) {
-        int r = perhaps_add_hash(worker->filter, hash_of(first + i));
-        if (r < 0)
-            fprintf(stderr, "DBG %d\n", r);
-        worker->failed += r < 0;
+        worker->failed += perhaps_add_hash(worker->filter, hash_of(first + i)) < 0;
         __atomic_store_n(worker->progress, i + 1, __ATOMIC_RELEASE);
     }
     return NULL;

@@ -208,7 +208,8 @@ typedef struct perhaps_plan_options {
     uint64_t distinct;       /* distinct keys in the store now; 0: what the filter's fill tells */
     double keys_per_day;     /* how fast they become more; negative when they become fewer */
     double days;             /* how long the next filter shall be good for; 0: PERHAPS_PLAN_DAYS */
-    uint64_t residue;        /* keys in the filter that the store has no more */
+    uint64_t residue;        /* keys in the filter that the store has no more; not less than
+                                perhaps_statistics.ambiguous, whatever is said here */
     double fpr_observed_low; /* lower end of the interval of an observed rate; 0: none was observed */
 } perhaps_plan_options;
 
@@ -219,7 +220,7 @@ enum perhaps_plan_reason {
     PERHAPS_PLAN_FULL = 1,      /* it holds more than its capacity */
     PERHAPS_PLAN_OBSERVED = 2,  /* the observed rate is above the target, and surely so */
     PERHAPS_PLAN_PREDICTED = 4, /* the rate that its fill predicts is more than a quarter above the target */
-    PERHAPS_PLAN_RESIDUE = 8,   /* a tenth of its capacity, or more, is taken by keys that are gone */
+    PERHAPS_PLAN_RESIDUE = 8,   /* a tenth of its capacity (of all layers), or more, is taken by keys that are gone */
     PERHAPS_PLAN_LAYERS = 16,   /* it has grown, and every question looks into several layers */
     PERHAPS_PLAN_SPARSE = 32    /* it uses more than four times the memory that the next one would */
 };

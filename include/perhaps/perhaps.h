@@ -214,11 +214,20 @@ enum perhaps_at_capacity {
  * budget p * (1/((i+1)(i+2)) + 1/PERHAPS_LAYERS_MAX) / 2, and these sum to less than p. Where
  * max_capacity says how far that will be, the budgets are planned for exactly that, each layer's in proportion to its
  * capacity (strict for the small layers, where it costs little): memory is then close to that of a filter sized right
- * from the start. Look-ups begin with the newest layer. There is no merging, and counting filters do not grow.
+ * from the start. Look-ups begin with the last layer, which takes the new keys. There is no merging, and counting filters do
+ * not grow.
  *
  * A layer is full when as many adds as its capacity changed it, or, for bloom, when its bits say so. What the filter
  * cannot grow beyond is PERHAPS_E_LIMIT, and nothing is lost: max_capacity, max_bytes, PERHAPS_LAYERS_MAX layers, or the
- * smallest p of the kind. */
+ * smallest p of the kind.
+ *
+ * Cuckoo: the buckets of every layer are a multiple of those of the smaller ones, and where it is larger its fingerprints
+ * only append bits (policy multiset with max_capacity shares p out evenly for that). Keys that look alike to the larger
+ * layer then look alike to the smaller one too, so that the larger one folds into the smaller one exactly, without the
+ * keys: perhaps_compact(). And a key that several layers match is removed from the largest of them, as perhaps_remove()
+ * explains. It holds up to 10^9 keys. Beyond that, or when fingerprint_bits were asked for that are too few for large
+ * tables, and with policy unique, layers that would need more bits do not fold into smaller ones, and neither holds for
+ * them (docs/cuckoo.md). */
 #define PERHAPS_LAYERS_MAX 32
 
 /* How a filter may be used; see "Threads" above. Not a part of the file: a loaded filter gets the like of them from
@@ -389,9 +398,13 @@ PERHAPS_API uint64_t perhaps_count_at_most(const perhaps_filter *filter, const v
  *       that reached their maximum and stay there (perhaps_statistics.saturated).
  *   0   Proof: the key was surely absent. Nothing changed.
  *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_READ_ONLY, PERHAPS_E_UNSUPPORTED (a kind or policy without remove, or a CALLER
- *       filter), PERHAPS_E_KEY. Nothing changed. PERHAPS_E_AMBIGUOUS: in a filter that has grown several layers match the key. All
- *       but one of them mistake it for another, and it cannot be told which; it is kept, and counted in
- *       perhaps_statistics.ambiguous.
+ *       filter), PERHAPS_E_KEY. Nothing changed. PERHAPS_E_AMBIGUOUS: in a filter that has grown several layers match the key,
+ *       and none of them folds into all the others. All but one mistake it for another, and it cannot be told which; it
+ *       is kept, and counted in perhaps_statistics.ambiguous.
+ *
+ * Where several layers match and one of them folds into all the others (see "Growth"), it is removed from that one. Whatever
+ * other key had its fingerprint there looks like this one to the others as well, and is answered from what this one had
+ * there: no key becomes absent, and none is counted twice.
  *
  * ONLY REMOVE WHAT WAS ADDED. A key that was never added, but that the filter takes for present (probability fpr_now),
  * is removed like any other, and a key that shares its counters or its fingerprint then becomes a false negative. The
@@ -498,6 +511,40 @@ PERHAPS_API int perhaps_remove_many_hash(perhaps_filter *filter, const uint64_t 
  * PERHAPS_E_COPIES and PERHAPS_E_MEMORY (a second table of the size of `into` is needed). O(m). */
 PERHAPS_API int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error *error);
 
+/* What one call of perhaps_compact() did; filled by it. */
+typedef struct perhaps_compaction {
+    size_t size;          /* sizeof(perhaps_compaction), set by the caller */
+    uint32_t layers;      /* that there are now */
+    uint32_t dropped;     /* layers that this call dropped because they were empty, or folded to the end */
+    uint64_t moved;       /* fingerprints that this call moved to another layer */
+    uint64_t bytes_freed; /* memory of the layers that it dropped */
+} perhaps_compaction;
+
+/* Puts a growing cuckoo filter from which keys were removed into fewer layers, without its keys and in slices: drops layers
+ * that are empty, and folds a layer into a smaller one that has room for what is left in it. What is left of the layers
+ * promises no more than p, as before. The first layer stays, empty or not. Afterwards the layer with the most room takes
+ * new keys, and the next one that the filter grows by is the next larger one, or, within max_capacity, one that was dropped.
+ * What was added twice is still there twice; copies that ambiguous removals left stay: only a rebuild from the store
+ * knows them.
+ *
+ * `work` is the most buckets that the call looks through, 0: all there are. A bucket takes one memory access, and each of
+ * its fingerprints an add to another layer. Fingerprints are added there before they are taken here. Between two slices the
+ * filter is whole: every call does what it says, removals included, and what is encoded or saved is a filter like any
+ * other. One may stop after any slice; the next one goes on, or, in a filter that was loaded, begins again.
+ *
+ *   1   There is more to do: call again.
+ *   0   Nothing (more) can be dropped or folded now. Filters without growth, and those of policy unique, which nothing is
+ *       removed from, are never more than that.
+ *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION (the size of *result), PERHAPS_E_READ_ONLY, PERHAPS_E_KEY,
+ *       PERHAPS_E_UNSUPPORTED: a kind other than cuckoo (rebuild it from the store), or a PERHAPS_SHARED filter (its readers
+ *       may be looking at a layer that would be freed: a guard rebuilds it beside them; or load it unshared, compact and
+ *       save it). Nothing changed.
+ *
+ * result may be NULL. Not a thread-safe call: it needs the filter for itself, as every call does that changes an unshared
+ * filter. Allocates nothing. */
+PERHAPS_API int perhaps_compact(perhaps_filter *filter, uint64_t work, perhaps_compaction *result,
+                                perhaps_error *error);
+
 /* Makes a filter of another kind that answers might_contain exactly as `from` does, for all 2^64 hashes: small read-only
  * copies of a filter that is maintained elsewhere. Counting to bloom is the one conversion there is: every counter above
  * zero becomes a bit. Capacity, p, seed, hash source, secret key and metadata are taken over, the new filter is independent.
@@ -546,7 +593,8 @@ typedef struct perhaps_statistics {
     uint64_t max_capacity; /* as asked at creation */
     uint64_t max_bytes;    /* as asked at creation */
     double fpr_bound;      /* what the layers so far promise together, each at its capacity: at most fpr_target */
-    uint64_t ambiguous;    /* removals answered with PERHAPS_E_AMBIGUOUS: copies that stay until a rebuild */
+    uint64_t ambiguous; /* removals answered with PERHAPS_E_AMBIGUOUS: copies that stay until a rebuild, which they are
+                              a reason for: perhaps_plan_rebuild() of guard.h */
 
     /* Kinds that count or remove; 0 in the others. */
     uint32_t policy;       /* enum perhaps_policy */
@@ -591,7 +639,7 @@ typedef struct perhaps_statistics {
  * 1e-6. */
 PERHAPS_API int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics);
 
-/* The same for one layer, counted from 0, the oldest: capacity and fpr_target are the layer's own. Also
+/* The same for one layer, counted from 0, the first: capacity and fpr_target are the layer's own. Also
  * PERHAPS_E_ARGUMENT for a layer that there is not. */
 PERHAPS_API int perhaps_stats_of_layer(const perhaps_filter *filter, uint32_t layer, perhaps_statistics *statistics);
 
