@@ -120,7 +120,7 @@ static int take_out(void *context, const void *key, size_t length, perhaps_error
     if (world->broken) {
         return PERHAPS_E_IO;
     }
-    *rows -= *rows > 0;
+    *rows = *rows > 0 ? *rows - 1 : 0;
     return PERHAPS_OK;
 }
 
@@ -132,7 +132,8 @@ static void make_world(struct world *world, uint8_t choice)
                                .kind = kinds[choice & 3],
                                .capacity = (choice & 4) != 0 ? 4 : 200,
                                .fpr = 0.1,
-                               .at_capacity = (choice & 8) != 0 ? PERHAPS_AT_CAPACITY_REFUSE : PERHAPS_AT_CAPACITY_GO_ON,
+                               .at_capacity =
+                                   (choice & 8) != 0 ? PERHAPS_AT_CAPACITY_REFUSE : PERHAPS_AT_CAPACITY_GO_ON,
                                .flags = PERHAPS_SHARED};
     perhaps_filter *filter = NULL;
     demand(perhaps_create(&options, &filter, NULL) == PERHAPS_OK, "no filter");

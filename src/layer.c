@@ -84,6 +84,20 @@ bool perhaps__layer_restore(struct perhaps__layer *layer, const struct perhaps__
     return counted.used == recorded->used && layer->operations->agrees(recorded, &counted);
 }
 
+// What can be used: counters, slots, or bits.
+static uint64_t cells_of(const struct perhaps__layer *layer)
+{
+    uint64_t counters = layer->shape.cell_bits != 0 ? layer->range : layer->bits;
+    return layer->shape.slots != 0 ? layer->range * layer->shape.slots : counters;
+}
+
+bool perhaps__layer_trust(struct perhaps__layer *layer, const struct perhaps__tally *recorded)
+{
+    layer->tally = *recorded;
+    layer->recorded = true;
+    return recorded->used <= cells_of(layer) && layer->operations->agrees(recorded, recorded);
+}
+
 uint64_t perhaps__layer_probe_positions(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed)
 {
     struct perhaps__walk walk = perhaps__walk_start(placed);

@@ -137,6 +137,29 @@ static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint6
     return perhaps__mix(digest ^ home.second);
 }
 
+static bool believe_bucket(const struct perhaps__cuckoo *table, uint64_t bucket, struct perhaps__look *look)
+{
+    uint64_t first = perhaps__cuckoo_at(table, bucket);
+    uint64_t last = perhaps__cuckoo_at(table, bucket + 1) - 1;
+    return look->believe(look, first / 8, last / 8);
+}
+
+static uint64_t most(const struct perhaps__layer *layer, uint64_t hash, struct perhaps__look *look)
+{
+    const struct perhaps__view *view = &layer->view;
+    struct perhaps__cuckoo table = table_of(layer);
+    struct perhaps__cuckoo_home home = perhaps__cuckoo_home(&table, perhaps__place(hash, view->seed_key));
+    bool first = believe_bucket(&table, home.first, look);
+    bool second = believe_bucket(&table, home.second, look);
+    uint64_t count = PERHAPS_COUNT_UNBOUNDED;
+    if (first && second && view->count_many != NULL) {
+        view->count_many(view, &hash, 1, &count);
+    } else if (first && second) {
+        count = view->ask(view, hash) != 0 ? PERHAPS_COUNT_UNBOUNDED : 0;
+    }
+    return count;
+}
+
 // Every copy takes a slot. A layer of copies whose keys were new in an older layer has slots taken without new keys.
 static bool agrees(const struct perhaps__tally *recorded, const struct perhaps__tally *counted)
 {
@@ -157,6 +180,7 @@ const struct perhaps__layer_operations perhaps__layer_cuckoo = {
     .merge = merge,
     .describe = describe,
     .probe = probe,
+    .most = most,
     .room = room,
     .agrees = agrees,
     .keeps_used = true,
