@@ -49,9 +49,10 @@ void perhaps__chunks_release(perhaps_filter *filter)
 
 /* ---------------------------------------------------------------- one chunk */
 
-// Where a chunk is: bytes of memory, and the same in the file.
+// Where a chunk is: in which layer, from which byte on, and the same in the file.
 struct place {
-    const uint8_t *bytes;
+    uint32_t layer;
+    uint64_t at;
     size_t size;
     uint64_t offset;
 };
@@ -68,7 +69,8 @@ static struct place place_of(const perhaps_filter *filter, uint64_t chunk)
     const struct perhaps__layer *layer = filter->layers[i];
     uint64_t at = (chunk - chunks->first[i]) << PERHAPS_CHUNK_SHIFT;
     return (struct place){
-        .bytes = layer->payload + at,
+        .layer = i,
+        .at = at,
         .size = (size_t)perhaps__min(PERHAPS_CHUNK, layer->payload_size - at),
         .offset = begin + at,
     };
@@ -103,8 +105,16 @@ static uint8_t state_of(const perhaps_filter *filter, uint64_t chunk)
 bool perhaps__chunks_verify(const perhaps_filter *filter, uint64_t chunk)
 {
     struct place place = place_of(filter, chunk);
-    record(filter->chunks, chunk, perhaps__checksum(place.bytes, place.size) == filter->chunks->sums[chunk]);
+    uint64_t sum = perhaps__checksum(filter->layers[place.layer]->payload + place.at, place.size);
+    record(filter->chunks, chunk, sum == filter->chunks->sums[chunk]);
     return state_of(filter, chunk) == PERHAPS_CHUNK_GOOD;
+}
+
+void perhaps__chunks_count(const perhaps_filter *filter, uint64_t chunk, struct perhaps__tally *tallies)
+{
+    struct place place = place_of(filter, chunk);
+    const struct perhaps__layer *layer = filter->layers[place.layer];
+    layer->operations->recount(layer, place.at, place.at + place.size, &tallies[place.layer]);
 }
 
 static bool is_good(const perhaps_filter *filter, uint64_t chunk)

@@ -36,6 +36,9 @@ void perhaps__chunks_release(perhaps_filter *filter);
 // Reads a chunk, and whether it is good; a damaged one stays damaged. Atomic.
 bool perhaps__chunks_verify(const perhaps_filter *filter, uint64_t chunk);
 
+// Adds what a chunk holds to the tally of its layer.
+void perhaps__chunks_count(const perhaps_filter *filter, uint64_t chunk, struct perhaps__tally *tallies);
+
 // From now on questions look at chunks, and do without damaged ones. Beside readers.
 void perhaps__chunks_watch(const perhaps_filter *filter);
 

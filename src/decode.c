@@ -21,6 +21,7 @@ struct decoder {
     const uint8_t *metadata;
     uint64_t metadata_size;
     perhaps_filter *filter;
+    struct perhaps__tally counted[PERHAPS_LAYERS_MAX]; // what the payload of each layer holds, where it was read
 };
 
 #define FAIL(decoder, failure_code, ...)                                                                               \
@@ -470,7 +471,7 @@ static bool is_first_touch(const struct decoder *decoder)
     return decoder->source->mapping != NULL && (decoder->flags & PERHAPS_OPEN_FIRST_TOUCH) != 0;
 }
 
-static int check_chunks(const struct decoder *decoder)
+static int check_chunks(struct decoder *decoder)
 {
     perhaps_filter *filter = decoder->filter;
     const uint8_t *table = decoder->header + PERHAPS_FIXED_SIZE + decoder->fixed.section_size;
@@ -481,7 +482,7 @@ static int check_chunks(const struct decoder *decoder)
         perhaps__chunks_watch(filter);
         return PERHAPS_OK;
     }
-    uint64_t damaged = perhaps__verify_all(filter);
+    uint64_t damaged = perhaps__verify_all(filter, decoder->counted);
     if (damaged < filter->chunks->count) {
         return perhaps__chunks_fail(filter, damaged, decoder->source->subject, decoder->error);
     }
@@ -502,7 +503,10 @@ static int check_counts(const struct decoder *decoder)
             .copies = fields->copies,
             .removals = fields->removals,
         };
-        if (!(trusted ? perhaps__layer_trust : perhaps__layer_restore)(decoder->filter->layers[i], &recorded)) {
+        struct perhaps__layer *layer = decoder->filter->layers[i];
+        bool agrees = trusted ? perhaps__layer_trust(layer, &recorded)
+                              : perhaps__layer_restore(layer, &recorded, &decoder->counted[i]);
+        if (!agrees) {
             return FAIL(decoder, PERHAPS_E_DAMAGED,
                         "what the payload holds is not what is recorded of it; rebuild the filter or restore the file");
         }

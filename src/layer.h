@@ -39,8 +39,9 @@ struct perhaps__layer_operations {
     bool (*is_sound)(const struct perhaps__layer *layer);
     // The functions of the view; the rest of it is filled in.
     void (*view)(const struct perhaps__layer *layer, struct perhaps__view *view);
-    // What the payload itself says: tally->used, and tally->saturated. O(m).
-    void (*recount)(const struct perhaps__layer *layer, struct perhaps__tally *tally);
+    // What the payload itself says: adds to tally->used and tally->saturated what begins in the bytes from `from` to before
+    // `end`, multiples of PERHAPS_LINE.
+    void (*recount)(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally);
     // Payload and tally, but for tally.keys and tally.removals; both layers are of one kind, size and shape. 0 or a code,
     // and then nothing changed.
     int (*merge)(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator);
@@ -82,6 +83,9 @@ void perhaps__layer_clear(struct perhaps__layer *layer);
 int perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__layer *from,
                          const perhaps_allocator *allocator);
 
+// What the whole payload says, in tally->used and tally->saturated. O(m).
+void perhaps__layer_recount(const struct perhaps__layer *layer, struct perhaps__tally *tally);
+
 // Bits that are set, counters above zero, slots taken, as the payload has them. O(m).
 uint64_t perhaps__layer_used(const struct perhaps__layer *layer);
 
@@ -96,8 +100,9 @@ uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer, const s
 // For kinds that only ever set bits: every key changed something, without one there is nothing, and nothing is removed.
 bool perhaps__layer_agrees_without_removal(const struct perhaps__tally *recorded, const struct perhaps__tally *counted);
 
-// Takes over what a file says of the layer, and whether the payload agrees.
-bool perhaps__layer_restore(struct perhaps__layer *layer, const struct perhaps__tally *recorded);
+// Takes over what a file says of the layer, and whether the payload agrees, for which it was counted.
+bool perhaps__layer_restore(struct perhaps__layer *layer, const struct perhaps__tally *recorded,
+                            const struct perhaps__tally *counted);
 
 // Takes over what a file says of a layer whose payload is not to be read. Whether it can be true.
 bool perhaps__layer_trust(struct perhaps__layer *layer, const struct perhaps__tally *recorded);

@@ -29,9 +29,9 @@ static void view_blocked(const struct perhaps__layer *layer, struct perhaps__vie
     }
 }
 
-static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+static void recount(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally)
 {
-    tally->used = perhaps__count_bits(perhaps__layer_words(layer), layer->payload_size / 8);
+    tally->used += perhaps__count_bits(perhaps__layer_words(layer) + from / 8, (end - from) / 8);
 }
 
 static int merge(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator)

@@ -28,16 +28,16 @@ static void view_bloom(const struct perhaps__layer *layer, struct perhaps__view 
     }
 }
 
-static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+static void recount(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally)
 {
-    tally->used = perhaps__count_bits(perhaps__layer_words(layer), layer->payload_size / 8);
+    tally->used += perhaps__count_bits(perhaps__layer_words(layer) + from / 8, (end - from) / 8);
 }
 
 static int merge(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator)
 {
     (void)allocator;
     perhaps__unite_bits(perhaps__layer_words(into), perhaps__layer_words(from), into->payload_size / 8);
-    recount(into, &into->tally);
+    perhaps__layer_recount(into, &into->tally);
     return PERHAPS_OK;
 }
 

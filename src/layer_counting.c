@@ -39,12 +39,13 @@ static void view_counting(const struct perhaps__layer *layer, struct perhaps__vi
     }
 }
 
-static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+static void recount(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally)
 {
-    struct perhaps__counters counters = counters_of(layer);
+    const uint32_t width = layer->shape.cell_bits;
+    struct perhaps__counters counters = {perhaps__layer_words(layer) + from / 8, (end - from) * 8 / width, width};
     struct perhaps__counting_marks marks = perhaps__counting_marks(&counters);
-    tally->used = marks.used;
-    tally->saturated = marks.saturated;
+    tally->used += marks.used;
+    tally->saturated += marks.saturated;
 }
 
 static int merge(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator)
@@ -53,7 +54,7 @@ static int merge(struct perhaps__layer *into, const struct perhaps__layer *from,
     struct perhaps__counters counters = counters_of(into);
     struct perhaps__counters others = counters_of(from);
     perhaps__counting_unite(&counters, &others);
-    recount(into, &into->tally);
+    perhaps__layer_recount(into, &into->tally);
     into->tally.copies = perhaps__saturating_sum(into->tally.copies, from->tally.copies);
     return PERHAPS_OK;
 }

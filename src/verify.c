@@ -18,8 +18,9 @@
 // before it are too.
 struct work {
     const perhaps_filter *filter;
-    uint64_t next;    // atomic
-    uint64_t damaged; // the first one found so far, or the count: atomic
+    uint64_t next;                  // atomic
+    uint64_t damaged;               // the first one found so far, or the count: atomic
+    struct perhaps__tally *tallies; // the sum over the threads: atomic
 };
 
 static void note_damaged(struct work *work, uint64_t chunk)
@@ -30,18 +31,31 @@ static void note_damaged(struct work *work, uint64_t chunk)
     }
 }
 
+static void add_up(const struct work *work, const struct perhaps__tally *tallies)
+{
+    for (uint32_t i = 0; i < work->filter->layer_count; i++) {
+        (void)__atomic_fetch_add(&work->tallies[i].used, tallies[i].used, __ATOMIC_RELAXED);
+        (void)__atomic_fetch_add(&work->tallies[i].saturated, tallies[i].saturated, __ATOMIC_RELAXED);
+    }
+}
+
 static void *verify(void *context)
 {
     struct work *work = context;
+    struct perhaps__tally tallies[PERHAPS_LAYERS_MAX] = {0};
     for (;;) {
         uint64_t chunk = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED);
         if (chunk >= __atomic_load_n(&work->damaged, __ATOMIC_RELAXED)) {
-            return NULL;
+            break;
         }
-        if (!perhaps__chunks_verify(work->filter, chunk)) {
+        if (perhaps__chunks_verify(work->filter, chunk)) {
+            perhaps__chunks_count(work->filter, chunk, tallies);
+        } else {
             note_damaged(work, chunk);
         }
     }
+    add_up(work, tallies);
+    return NULL;
 }
 
 // The calling thread not counted.
@@ -68,9 +82,10 @@ static unsigned begin_helpers(struct work *work, pthread_t *threads, unsigned wa
     return begun;
 }
 
-uint64_t perhaps__verify_all(const perhaps_filter *filter)
+uint64_t perhaps__verify_all(const perhaps_filter *filter, struct perhaps__tally tallies[PERHAPS_LAYERS_MAX])
 {
-    struct work work = {.filter = filter, .damaged = filter->chunks->count};
+    memset(tallies, 0, PERHAPS_LAYERS_MAX * sizeof *tallies);
+    struct work work = {.filter = filter, .damaged = filter->chunks->count, .tallies = tallies};
     pthread_t threads[MOST_THREADS];
     unsigned begun = begin_helpers(&work, threads, helpers_for(filter->chunks->count));
     (void)verify(&work);
