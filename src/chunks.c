@@ -76,19 +76,31 @@ static struct place place_of(const perhaps_filter *filter, uint64_t chunk)
     };
 }
 
-// Counted by the thread that changes the state, so that each change is counted once.
-static void record(struct perhaps__chunks *chunks, uint64_t chunk, bool good)
+static void count(const perhaps_filter *filter, const struct place *place)
 {
-    uint8_t *state = &chunks->states[chunk];
-    uint8_t before = PERHAPS_CHUNK_UNKNOWN;
-    if (good) {
-        if (__atomic_compare_exchange_n(state, &before, PERHAPS_CHUNK_GOOD, false, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED)) {
-            (void)__atomic_fetch_add(&chunks->good, 1, __ATOMIC_RELAXED);
-        }
-        return;
+    struct perhaps__tally tally = {0};
+    const struct perhaps__layer *layer = filter->layers[place->layer];
+    struct perhaps__chunks *chunks = filter->chunks;
+    layer->operations->recount(layer, place->at, place->at + place->size, &tally);
+    (void)__atomic_fetch_add(&chunks->held[place->layer].used, tally.used, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&chunks->held[place->layer].saturated, tally.saturated, __ATOMIC_RELAXED);
+}
+
+// Whether it was unknown: counted by the thread that changes the state, so that each change is counted once.
+static bool record_good(struct perhaps__chunks *chunks, uint64_t chunk)
+{
+    uint8_t unknown = PERHAPS_CHUNK_UNKNOWN;
+    bool changed = __atomic_compare_exchange_n(&chunks->states[chunk], &unknown, PERHAPS_CHUNK_GOOD, false,
+                                               __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (changed) {
+        (void)__atomic_fetch_add(&chunks->good, 1, __ATOMIC_RELAXED);
     }
-    before = __atomic_exchange_n(state, PERHAPS_CHUNK_DAMAGED, __ATOMIC_RELAXED);
+    return changed;
+}
+
+static void record_damaged(struct perhaps__chunks *chunks, uint64_t chunk)
+{
+    uint8_t before = __atomic_exchange_n(&chunks->states[chunk], PERHAPS_CHUNK_DAMAGED, __ATOMIC_RELAXED);
     if (before == PERHAPS_CHUNK_GOOD) {
         (void)__atomic_fetch_sub(&chunks->good, 1, __ATOMIC_RELAXED);
     }
@@ -106,15 +118,17 @@ bool perhaps__chunks_verify(const perhaps_filter *filter, uint64_t chunk)
 {
     struct place place = place_of(filter, chunk);
     uint64_t sum = perhaps__checksum(filter->layers[place.layer]->payload + place.at, place.size);
-    record(filter->chunks, chunk, sum == filter->chunks->sums[chunk]);
+    if (sum != filter->chunks->sums[chunk]) {
+        record_damaged(filter->chunks, chunk);
+    } else if (record_good(filter->chunks, chunk)) {
+        count(filter, &place);
+    }
     return state_of(filter, chunk) == PERHAPS_CHUNK_GOOD;
 }
 
-void perhaps__chunks_count(const perhaps_filter *filter, uint64_t chunk, struct perhaps__tally *tallies)
+static bool all_good(const perhaps_filter *filter)
 {
-    struct place place = place_of(filter, chunk);
-    const struct perhaps__layer *layer = filter->layers[place.layer];
-    layer->operations->recount(layer, place.at, place.at + place.size, &tallies[place.layer]);
+    return __atomic_load_n(&filter->chunks->good, __ATOMIC_RELAXED) == filter->chunks->count;
 }
 
 static bool is_good(const perhaps_filter *filter, uint64_t chunk)
@@ -144,6 +158,17 @@ int perhaps__chunks_demand(const perhaps_filter *filter, const char *subject, pe
         }
     }
     return PERHAPS_OK;
+}
+
+bool perhaps__chunks_agree(const perhaps_filter *filter)
+{
+    const struct perhaps__chunks *chunks = filter->chunks;
+    bool agree = all_good(filter);
+    for (uint32_t i = 0; i < filter->layer_count; i++) {
+        const struct perhaps__layer *layer = filter->layers[i];
+        agree &= !layer->recorded || __atomic_load_n(&chunks->held[i].used, __ATOMIC_RELAXED) == layer->tally.used;
+    }
+    return agree;
 }
 
 /* ---------------------------------------------------------------- questions */
@@ -181,11 +206,6 @@ static uint64_t most(const perhaps_filter *filter, uint64_t hash, bool all)
         (void)__atomic_fetch_add(&filter->chunks->answers, 1, __ATOMIC_RELAXED);
     }
     return sum;
-}
-
-static bool all_good(const perhaps_filter *filter)
-{
-    return __atomic_load_n(&filter->chunks->good, __ATOMIC_RELAXED) == filter->chunks->count;
 }
 
 static int ask(const void *view, uint64_t hash)

@@ -11,6 +11,10 @@
 #define PERHAPS_CHUNK_SHIFT 20
 #define PERHAPS_CHUNK (UINT64_C(1) << PERHAPS_CHUNK_SHIFT)
 
+// The text for good chunks that hold another number of bits, counters or slots than the file records.
+#define PERHAPS_OTHER_CONTENT                                                                                          \
+    "what the payload holds is not what is recorded of it; rebuild the filter or restore the file"
+
 struct perhaps__chunks {
     uint64_t count;
     uint64_t begin; // of the payload, in the file
@@ -19,8 +23,13 @@ struct perhaps__chunks {
     uint64_t answers;                   // given without damaged bytes
     struct perhaps__view direct;        // the filter's own, which looks at no chunk
     uint64_t first[PERHAPS_LAYERS_MAX]; // chunk of each layer
-    uint64_t *sums;                     // what the file says
-    uint8_t *states;                    // enum perhaps__chunk_state, atomic
+    // What the good chunks of each layer hold: counted when they become that, while they are in the cache. Atomic.
+    struct {
+        uint64_t used;
+        uint64_t saturated;
+    } held[PERHAPS_LAYERS_MAX];
+    uint64_t *sums;  // what the file says
+    uint8_t *states; // enum perhaps__chunk_state, atomic
 };
 
 enum perhaps__chunk_state { PERHAPS_CHUNK_UNKNOWN, PERHAPS_CHUNK_GOOD, PERHAPS_CHUNK_DAMAGED };
@@ -33,11 +42,11 @@ uint64_t perhaps__chunks(uint64_t payload_size);
 bool perhaps__chunks_make(perhaps_filter *filter, const uint8_t *table, uint64_t count, uint64_t begin);
 void perhaps__chunks_release(perhaps_filter *filter);
 
-// Reads a chunk, and whether it is good; a damaged one stays damaged. Atomic.
+// Reads a chunk, and whether it is good; a damaged one stays damaged.
 bool perhaps__chunks_verify(const perhaps_filter *filter, uint64_t chunk);
 
-// Adds what a chunk holds to the tally of its layer.
-void perhaps__chunks_count(const perhaps_filter *filter, uint64_t chunk, struct perhaps__tally *tallies);
+// Whether all chunks are good, and hold what the file records of the layers. Those that are unknown are not looked at.
+bool perhaps__chunks_agree(const perhaps_filter *filter);
 
 // From now on questions look at chunks, and do without damaged ones. Beside readers.
 void perhaps__chunks_watch(const perhaps_filter *filter);

@@ -21,7 +21,6 @@ struct decoder {
     const uint8_t *metadata;
     uint64_t metadata_size;
     perhaps_filter *filter;
-    struct perhaps__tally counted[PERHAPS_LAYERS_MAX]; // what the payload of each layer holds, where it was read
 };
 
 #define FAIL(decoder, failure_code, ...)                                                                               \
@@ -471,7 +470,7 @@ static bool is_first_touch(const struct decoder *decoder)
     return decoder->source->mapping != NULL && (decoder->flags & PERHAPS_OPEN_FIRST_TOUCH) != 0;
 }
 
-static int check_chunks(struct decoder *decoder)
+static int check_chunks(const struct decoder *decoder)
 {
     perhaps_filter *filter = decoder->filter;
     const uint8_t *table = decoder->header + PERHAPS_FIXED_SIZE + decoder->fixed.section_size;
@@ -482,12 +481,9 @@ static int check_chunks(struct decoder *decoder)
         perhaps__chunks_watch(filter);
         return PERHAPS_OK;
     }
-    uint64_t damaged = perhaps__verify_all(filter, decoder->counted);
+    uint64_t damaged = perhaps__verify_all(filter);
     if (damaged < filter->chunks->count) {
         return perhaps__chunks_fail(filter, damaged, decoder->source->subject, decoder->error);
-    }
-    if (decoder->source->mapping == NULL) { // the bytes may change from now on
-        perhaps__chunks_release(filter);
     }
     return PERHAPS_OK;
 }
@@ -504,12 +500,18 @@ static int check_counts(const struct decoder *decoder)
             .removals = fields->removals,
         };
         struct perhaps__layer *layer = decoder->filter->layers[i];
-        bool agrees = trusted ? perhaps__layer_trust(layer, &recorded)
-                              : perhaps__layer_restore(layer, &recorded, &decoder->counted[i]);
+        const struct perhaps__tally counted = {
+            .used = decoder->filter->chunks->held[i].used,
+            .saturated = decoder->filter->chunks->held[i].saturated,
+        };
+        bool agrees =
+            trusted ? perhaps__layer_trust(layer, &recorded) : perhaps__layer_restore(layer, &recorded, &counted);
         if (!agrees) {
-            return FAIL(decoder, PERHAPS_E_DAMAGED,
-                        "what the payload holds is not what is recorded of it; rebuild the filter or restore the file");
+            return FAIL(decoder, PERHAPS_E_DAMAGED, "%s", PERHAPS_OTHER_CONTENT);
         }
+    }
+    if (decoder->source->mapping == NULL) { // the bytes may change from now on
+        perhaps__chunks_release(decoder->filter);
     }
     return PERHAPS_OK;
 }

@@ -18,9 +18,8 @@
 // before it are too.
 struct work {
     const perhaps_filter *filter;
-    uint64_t next;                  // atomic
-    uint64_t damaged;               // the first one found so far, or the count: atomic
-    struct perhaps__tally *tallies; // the sum over the threads: atomic
+    uint64_t next;    // atomic
+    uint64_t damaged; // the first one found so far, or the count: atomic
 };
 
 static void note_damaged(struct work *work, uint64_t chunk)
@@ -31,31 +30,18 @@ static void note_damaged(struct work *work, uint64_t chunk)
     }
 }
 
-static void add_up(const struct work *work, const struct perhaps__tally *tallies)
-{
-    for (uint32_t i = 0; i < work->filter->layer_count; i++) {
-        (void)__atomic_fetch_add(&work->tallies[i].used, tallies[i].used, __ATOMIC_RELAXED);
-        (void)__atomic_fetch_add(&work->tallies[i].saturated, tallies[i].saturated, __ATOMIC_RELAXED);
-    }
-}
-
 static void *verify(void *context)
 {
     struct work *work = context;
-    struct perhaps__tally tallies[PERHAPS_LAYERS_MAX] = {0};
     for (;;) {
         uint64_t chunk = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED);
         if (chunk >= __atomic_load_n(&work->damaged, __ATOMIC_RELAXED)) {
-            break;
+            return NULL;
         }
-        if (perhaps__chunks_verify(work->filter, chunk)) {
-            perhaps__chunks_count(work->filter, chunk, tallies);
-        } else {
+        if (!perhaps__chunks_verify(work->filter, chunk)) {
             note_damaged(work, chunk);
         }
     }
-    add_up(work, tallies);
-    return NULL;
 }
 
 // The calling thread not counted.
@@ -82,10 +68,9 @@ static unsigned begin_helpers(struct work *work, pthread_t *threads, unsigned wa
     return begun;
 }
 
-uint64_t perhaps__verify_all(const perhaps_filter *filter, struct perhaps__tally tallies[PERHAPS_LAYERS_MAX])
+uint64_t perhaps__verify_all(const perhaps_filter *filter)
 {
-    memset(tallies, 0, PERHAPS_LAYERS_MAX * sizeof *tallies);
-    struct work work = {.filter = filter, .damaged = filter->chunks->count, .tallies = tallies};
+    struct work work = {.filter = filter, .damaged = filter->chunks->count};
     pthread_t threads[MOST_THREADS];
     unsigned begun = begin_helpers(&work, threads, helpers_for(filter->chunks->count));
     (void)verify(&work);
@@ -123,6 +108,18 @@ static uint64_t chunks_for(uint64_t bytes)
     return chunks > 0 ? chunks : 1;
 }
 
+// After the last chunk: by first touch it was not known before what all of them hold. A chunk that is damaged has been told.
+static int check_counts(const perhaps_filter *filter, perhaps_error *error)
+{
+    bool damaged = __atomic_load_n(&filter->chunks->damaged, __ATOMIC_RELAXED) > 0;
+    bool known = __atomic_load_n(&filter->chunks->good, __ATOMIC_RELAXED) == filter->chunks->count;
+    if (damaged || !known || perhaps__chunks_agree(filter)) {
+        return PERHAPS_OK;
+    }
+    struct perhaps__failure failure = {.code = PERHAPS_E_DAMAGED, .subject = perhaps__origin_path(filter)};
+    return perhaps__fail(error, failure, "%s", PERHAPS_OTHER_CONTENT);
+}
+
 int perhaps_scrub(const perhaps_filter *filter, uint64_t *cursor, uint64_t bytes, perhaps_error *error)
 {
     int status = fail_scrub(filter, cursor, error);
@@ -139,5 +136,5 @@ int perhaps_scrub(const perhaps_filter *filter, uint64_t *cursor, uint64_t bytes
         }
     }
     *cursor %= count;
-    return *cursor != 0;
+    return *cursor != 0 ? 1 : check_counts(filter, error);
 }

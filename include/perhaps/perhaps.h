@@ -709,7 +709,8 @@ PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *optio
  * Statistics take what the header records and never read the payload (perhaps_statistics.recorded is 1): set_bits and
  * what follows from it; for blocked, fpr_now is the expectation for that fill instead of what the blocks show; for
  * counting, `saturated` and what follows from it are 0, and times_fpr is an upper bound (for t >= 2 that of t = 1).
- * That these counts are those of the payload is not checked; the checksums say that they are what was saved. */
+ * The checksums say that they are what was saved; that the payload holds just that much is checked by perhaps_scrub() when
+ * it has been through all chunks. */
 
 /* Verifies a slice of a filter that is in use, against the checksums of its file: for processes that keep a filter open for
  * months and call this from a timer, because memory and disks lose bits. *cursor, 0 at first, is where to go on: a chunk's
@@ -721,7 +722,8 @@ PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *optio
  *   <0  PERHAPS_E_DAMAGED: a chunk is not what was saved. The text names it; error->value and limit are its first and last
  *       byte in the file, error->subject is its path. *cursor was moved behind it (to 0 after the last): call again to go
  *       on. From now on the filter does without the chunk, as under "First touch", however it was opened. Answers
- *       that it gave before may have been wrong: "absent" for a key that is there.
+ *       that it gave before may have been wrong: "absent" for a key that is there. (With value and limit 0, after the last
+ *       chunk: all are what was saved, but do not hold what the file records. Whoever wrote it made it up.)
  *       PERHAPS_E_UNSUPPORTED: the filter is no view of a file, but has memory of its own, for which no checksums hold
  *       (it may have changed since it was loaded). Save it, and perhaps_open() what was saved: that verifies the copy.
  *       PERHAPS_E_ARGUMENT: also a cursor beyond the last chunk. In both cases *cursor is untouched.
