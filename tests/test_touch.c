@@ -280,6 +280,41 @@ static void test_records_that_cannot_be_true(void **state)
     }
 }
 
+// Headers that lie under a checksum that is right: 17 GB of payload, two thousand million positions, chunks and layers
+// beyond the end. Refused before anything is read or allocated for them.
+static void test_hostile_headers(void **state)
+{
+    static const struct {
+        size_t offset;
+        unsigned width;
+        uint64_t value;
+    } lies[] = {
+        {FORMAT_PAYLOAD_SIZE, 8, UINT64_C(17) << 30},
+        {FORMAT_PAYLOAD_SIZE, 8, UINT64_MAX - 63},
+        {FORMAT_HEADER_SIZE, 8, 4096},
+        {FORMAT_CHUNKS, 8, UINT64_C(1) << 40},
+        {FORMAT_CHUNKS, 8, 4},
+        {FORMAT_LAYERS, 4, 32},
+        {FORMAT_SECTION_SIZE, 8, UINT64_C(1) << 32},
+        {FORMAT_LAYER_POSITIONS, 4, 2000000000},
+        {FORMAT_LAYER_PAYLOAD_SIZE, 8, UINT64_C(17) << 30},
+        {FORMAT_LAYER_PAYLOAD_OFFSET, 8, 64},
+        {FORMAT_LAYER_RANGE, 8, UINT64_C(1) << 50},
+        {FORMAT_LAYER_BITS, 8, UINT64_C(1) << 50},
+    };
+    for (size_t i = 0; i < SUPPORT_COUNT(lies); i++) {
+        struct support_bytes bytes = shape_bytes(0);
+        format_put(bytes.data, lies[i].offset, lies[i].width, lies[i].value);
+        (void)format_mend_header(bytes.data, bytes.size);
+        perhaps_filter *filter = NULL;
+        perhaps_error error = SUPPORT_ERROR;
+        int result = support_view(bytes, PERHAPS_OPEN_FIRST_TOUCH, NULL, &filter, &error);
+        support_assert_failed(result, PERHAPS_E_DAMAGED, &error);
+        assert_null(filter);
+        free(bytes.data);
+    }
+}
+
 /* ---------------------------------------------------------------- statistics */
 
 // From the header alone, and close to what the payload shows.
@@ -549,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_counts_without_a_chunk_are_bounds),
         cmocka_unit_test_setup_teardown(test_damage_is_not_copied, support_make_directory, support_remove_directory),
         cmocka_unit_test(test_records_that_cannot_be_true),
+        cmocka_unit_test(test_hostile_headers),
         cmocka_unit_test(test_statistics_without_the_payload),
         cmocka_unit_test(test_memory_of_its_own_has_no_chunks),
         cmocka_unit_test(test_scrubbing_in_slices),
