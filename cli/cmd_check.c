@@ -232,7 +232,7 @@ int command_check(const struct arguments *arguments)
 {
     struct check check = {.arguments = arguments, .filter_path = arguments->operands[0]};
     perhaps_filter *filter = NULL;
-    if (take_options(&check) != STATUS_OK || filter_open(check.filter_path, &filter) != STATUS_OK) {
+    if (take_options(&check) != STATUS_OK || filter_open_asked(arguments, check.filter_path, &filter) != STATUS_OK) {
         return STATUS_ERROR;
     }
     check.filter = filter;
@@ -244,6 +244,7 @@ int command_check(const struct arguments *arguments)
         check_files(&check, &input);
         print_summary(&check, &input);
         input_free(&input);
+        filter_warn_if_damaged(check.filter_path, filter);
         status = status_of(&check);
     }
     json_free(&check.json);

@@ -107,9 +107,10 @@ static int count(struct counter *counter)
 int command_count(const struct arguments *arguments)
 {
     struct counter counter = {.arguments = arguments, .path = arguments->operands[0]};
-    int status = filter_open(counter.path, &counter.filter);
+    int status = filter_open_asked(arguments, counter.path, &counter.filter);
     if (status == STATUS_OK) {
         status = count(&counter);
+        filter_warn_if_damaged(counter.path, counter.filter);
     }
     json_free(&counter.json);
     perhaps_free(counter.filter);

@@ -81,8 +81,10 @@ static void print_counters(const perhaps_statistics *s)
 {
     print_copies(s);
     output_format("%-20s%" PRIu64 " of %" PRIu32 " bits\n", "counters:", cells(s), s->counter_bits);
-    output_format("%-20s%" PRIu64 " (share %.3g; chance that any is, at this fill: %.3g)\n",
-                  "at their maximum:", s->saturated, s->saturated_share, s->saturation_chance);
+    if (!s->recorded) {
+        output_format("%-20s%" PRIu64 " (share %.3g; chance that any is, at this fill: %.3g)\n",
+                      "at their maximum:", s->saturated, s->saturated_share, s->saturation_chance);
+    }
     output_text("perhaps T times:    never added  T - 1 times (how often that is wrong)\n");
     for (int i = 0; i < PERHAPS_TIMES; i++) {
         output_format("  T = %-14d%-13.4g%.4g\n", i + 1, s->times_fpr[i], s->times_fpr_next[i]);
@@ -188,6 +190,9 @@ static int print_human(const char *path, const perhaps_filter *filter, const per
     }
     print_unsigned_row("layers:", s->layers);
     print_growth(filter, s);
+    if (s->recorded) {
+        print_text_row("payload:", "not read: what the header records");
+    }
     print_kind_rows(s);
     return print_metadata(filter);
 }
@@ -280,6 +285,9 @@ static int print_json(const char *path, const perhaps_filter *filter, const perh
     json_unsigned(&json, "encoded_bytes", s->encoded_bytes);
     json_double(&json, "bits_per_key", s->bits_per_key);
     put_growth(&json, filter, s);
+    if (s->recorded) {
+        json_bool(&json, "recorded", true);
+    }
     put_kind_members(&json, s);
     const void *metadata = NULL;
     size_t length = 0;
@@ -299,7 +307,7 @@ int command_info(const struct arguments *arguments)
 {
     const char *path = arguments->operands[0];
     perhaps_filter *filter = NULL;
-    if (filter_open_keyless(path, &filter) != STATUS_OK) {
+    if (filter_open_keyless(arguments, path, &filter) != STATUS_OK) {
         return STATUS_ERROR;
     }
     perhaps_statistics statistics;

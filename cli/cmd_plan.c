@@ -109,7 +109,7 @@ int command_plan(const struct arguments *arguments)
     perhaps_plan_options options;
     perhaps_filter *filter = NULL;
     const char *path = arguments->operands[0];
-    if (read_options(arguments, &options) != STATUS_OK || filter_open_keyless(path, &filter) != STATUS_OK) {
+    if (read_options(arguments, &options) != STATUS_OK || filter_open_keyless(arguments, path, &filter) != STATUS_OK) {
         return STATUS_ERROR;
     }
     perhaps_plan plan = {.size = sizeof plan};

@@ -65,7 +65,7 @@ enum { ANY_NUMBER = 0x7fffffff };
       "filter of a fraction of its size: a read-only copy to ship.\n"                                                  \
       "  perhaps convert --kind bloom -o small.filter words.filter")                                                   \
     X(VERIFY, verify, "[OPTION...] FILTER...", 1, ANY_NUMBER, "check that filters are undamaged",                      \
-      "Reads every byte and compares all checksums.\n"                                                                 \
+      "Reads every byte and compares all checksums. Names each MiB that is damaged, with its bytes.\n"                 \
       "  perhaps verify *.filter")                                                                                     \
     X(PLAN, plan, "[OPTION...] FILTER", 1, 1, "say when to rebuild a filter, and to what size",                        \
       "From what it holds, and from what you say about the store. \"not needed\" is only as true as the filter knows " \

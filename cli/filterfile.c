@@ -2,6 +2,7 @@
 #include "filterfile.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,9 +46,31 @@ int filter_open(const char *path, perhaps_filter **filter)
     return open_with(path, 0, filter);
 }
 
-int filter_open_keyless(const char *path, perhaps_filter **filter)
+static uint32_t flags_asked(const struct arguments *arguments)
 {
-    return open_with(path, PERHAPS_OPEN_KEYLESS, filter);
+    return given(arguments, OPTION_FIRST_TOUCH) ? PERHAPS_OPEN_FIRST_TOUCH : 0;
+}
+
+int filter_open_asked(const struct arguments *arguments, const char *path, perhaps_filter **filter)
+{
+    return open_with(path, flags_asked(arguments), filter);
+}
+
+int filter_open_keyless(const struct arguments *arguments, const char *path, perhaps_filter **filter)
+{
+    return open_with(path, PERHAPS_OPEN_KEYLESS | flags_asked(arguments), filter);
+}
+
+void filter_warn_if_damaged(const char *path, const perhaps_filter *filter)
+{
+    perhaps_statistics s;
+    filter_statistics(filter, &s);
+    if (s.chunks_damaged > 0) {
+        warn(path,
+             "%" PRIu64 " of %" PRIu64 " chunks read are damaged; because of that %" PRIu64
+             " key%s may wrongly be \"perhaps\" there; 'perhaps verify' names them",
+             s.chunks_damaged, s.chunks_damaged + s.chunks_verified, s.damaged_answers, plural(s.damaged_answers));
+    }
 }
 
 bool filter_lacks_key(const perhaps_filter *filter)

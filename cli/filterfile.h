@@ -13,12 +13,16 @@ struct arguments;
 // For reading: mapped, fully verified.
 int filter_open(const char *path, perhaps_filter **filter);
 
+// The same, but with --first-touch verified as it is read; then filter_warn_if_damaged() is called in the end.
+int filter_open_asked(const struct arguments *arguments, const char *path, perhaps_filter **filter);
+void filter_warn_if_damaged(const char *path, const perhaps_filter *filter);
+
 // perhaps_open() with the key that was given, if any; without complaints.
 int filter_load(const char *path, uint32_t flags, perhaps_filter **filter, perhaps_error *error);
 
 // As filter_open(), but a keyed filter is opened without its key when none was given: it then lacks it, tells what it is,
 // and nothing of keys.
-int filter_open_keyless(const char *path, perhaps_filter **filter);
+int filter_open_keyless(const struct arguments *arguments, const char *path, perhaps_filter **filter);
 bool filter_lacks_key(const perhaps_filter *filter);
 
 // Into memory, where it can be changed.

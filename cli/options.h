@@ -129,13 +129,17 @@ enum value_shape {
     X(LINE_BUFFERED, IN(CHECK) | IN(COUNT) | IN(GUARD), 0, "line-buffered", NULL, VALUE_NONE,                          \
       "write each answer at once",                                                                                     \
       "Without it, answers are written at the latest before the tool waits for more input.")                           \
+    X(FIRST_TOUCH, IN(CHECK) | IN(COUNT) | IN(INFO), 0, "first-touch", NULL, VALUE_NONE,                               \
+      "verify only what is read of the filter",                                                                        \
+      "Begins at once, however large the filter is. Where it is damaged, keys are \"perhaps\" there, and a warning "   \
+      "says how many. info then shows what the header records, and reads no more.")                                    \
     X(JSON,                                                                                                            \
       IN(ADD) | IN(CHECK) | IN(REMOVE) | IN(COUNT) | IN(INFO) | IN(SIZE) | IN(VERIFY) | IN(CALIBRATE) | IN(PLAN), 0,   \
       "json", NULL, VALUE_NONE, "print JSON, one object a line",                                                       \
       "Keys and names are {\"text\": ...}, or {\"bytes\": ...} in base64 when they are not UTF-8.")                    \
     X(NO_WAIT, IN_WRITERS | IN(GUARD), 0, "no-wait", NULL, VALUE_NONE, "fail when a lock is held, do not wait",        \
       "Without it, writers wait for each other, and guard up to five seconds for a locked store.")                     \
-    X(NO_PROGRESS, IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(COMPACT), 0, "no-progress", NULL, VALUE_NONE,                \
+    X(NO_PROGRESS, IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(COMPACT) | IN(VERIFY), 0, "no-progress", NULL, VALUE_NONE,   \
       "no progress on a terminal", "")                                                                                 \
     X(QUIET, (IN_KEYS & ~IN(COUNT)) | IN_WRITERS | IN(VERIFY), 'q', "quiet", NULL, VALUE_NONE,                         \
       "say nothing but errors and warnings",                                                                           \

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "options.h"
+#include "utf8.h"
 
 enum { FIRST_MS = 1000, STEP_MS = 1000 / 6 + 1 };
 
@@ -28,14 +30,30 @@ void progress_start(const struct arguments *arguments)
     next_ms = now_ms() + FIRST_MS;
 }
 
-void progress_show(uint64_t keys)
+static bool is_due(void)
 {
     if (!wanted || now_ms() < next_ms) {
-        return;
+        return false;
     }
     next_ms = now_ms() + STEP_MS;
     shown = true;
-    (void)fprintf(stderr, "\r%" PRIu64 " keys", keys);
+    return true;
+}
+
+void progress_show(uint64_t keys)
+{
+    if (is_due()) {
+        (void)fprintf(stderr, "\r%" PRIu64 " keys", keys);
+    }
+}
+
+void progress_share(uint64_t done, uint64_t all, const char *of)
+{
+    if (is_due()) {
+        char name[256];
+        (void)utf8_escape(name, sizeof name, of, strlen(of));
+        (void)fprintf(stderr, "\r%3" PRIu64 " %% of %s", all > 0 ? 100 * done / all : 100, name);
+    }
 }
 
 void progress_end(void)

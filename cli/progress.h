@@ -12,6 +12,9 @@ struct arguments;
 void progress_start(const struct arguments *arguments);
 void progress_show(uint64_t keys);
 
+// The same for a share of something: "37 % of NAME".
+void progress_share(uint64_t done, uint64_t all, const char *of);
+
 // Removes what is shown. Call it before anything else is said.
 void progress_end(void);
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
+#include "format.h"
 #include "support_format.h"
 #include "support_memory.h"
 
@@ -108,6 +110,64 @@ static void load(const uint8_t *bytes, size_t size, uint32_t flags)
     demand(support_memory_is_clean(&memory), "memory is left, or was released with another size");
 }
 
+static void keep(void *mapping, size_t size)
+{
+    (void)mapping;
+    (void)size;
+}
+
+// As a mapped file, opened by first touch; NULL when it is refused.
+static perhaps_filter *view(const uint8_t *bytes, size_t size)
+{
+    const perhaps_load_options options = {.size = sizeof options,
+                                          .flags = PERHAPS_OPEN_FIRST_TOUCH | PERHAPS_OPEN_KEYLESS};
+    struct perhaps__loading loading;
+    const struct perhaps__source source = {
+        .context = (void *)(uintptr_t)bytes, .read = perhaps__read_memory, .length = size, .mapping = bytes};
+    perhaps_filter *filter = NULL;
+    if (perhaps__take_load_options(&options, &loading, NULL) == PERHAPS_OK &&
+        perhaps__decode(&source, &loading, &filter, NULL) == PERHAPS_OK) {
+        filter->mapping = (void *)(uintptr_t)bytes;
+        filter->mapping_size = size;
+        filter->unmap = keep;
+    }
+    return filter;
+}
+
+// Every answer is that of the filter that was verified as a whole, or, where that was refused, "perhaps" instead of it.
+static void compare(const perhaps_filter *touched, const perhaps_filter *whole)
+{
+    for (uint64_t hash = 0; hash < 16; hash++) {
+        int answer = perhaps_might_contain_hash(touched, hash);
+        uint64_t most = perhaps_count_at_most_hash(touched, hash);
+        demand(answer == (most != 0), "the answer is not that of the count");
+        demand(whole == NULL || (answer == perhaps_might_contain_hash(whole, hash) &&
+                                 most == perhaps_count_at_most_hash(whole, hash)),
+               "by first touch another answer");
+    }
+}
+
+static void load_by_touch(const uint8_t *data, size_t size)
+{
+    uint8_t *bytes = aligned_alloc(64, (size + 64) / 64 * 64);
+    memcpy(bytes, data, size);
+    perhaps_filter *whole = decode(data, size, PERHAPS_OPEN_KEYLESS, NULL);
+    perhaps_filter *touched = view(bytes, size);
+    demand(whole == NULL || touched != NULL, "what is whole is refused by first touch");
+    if (touched != NULL) {
+        perhaps_statistics statistics = {.size = sizeof statistics};
+        uint64_t cursor = 0;
+        compare(touched, whole);
+        int status = perhaps_scrub(touched, &cursor, UINT64_MAX, NULL);
+        demand((status == 0) == (whole != NULL), "scrubbing finds something else than opening");
+        demand(perhaps_stats(touched, &statistics) == PERHAPS_OK && statistics.fill <= 1.0, "the fill is beyond 1");
+        compare(touched, whole);
+    }
+    perhaps_free(touched);
+    perhaps_free(whole);
+    free(bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0) {
@@ -123,6 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     load(bytes, size - 1, 0);
     load(bytes, size - 1, PERHAPS_OPEN_KEYLESS);
+    load_by_touch(bytes, size - 1);
     free(bytes);
     return 0;
 }

@@ -39,7 +39,7 @@ static uint8_t *out_from(const struct batch *batch, size_t first)
 
 static size_t ask(struct batch *batch, const uint64_t *hashes, size_t first, size_t count)
 {
-    batch->filter->view.ask_many(&batch->filter->view, hashes, count, out_from(batch, first));
+    perhaps__filter_ask_many(batch->filter, hashes, count, out_from(batch, first));
     return count;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From a filter that counts to one that only answers.
+#include "chunks.h"
 #include "counting.h"
 #include "errors.h"
 #include "filter.h"
@@ -31,7 +32,7 @@ static int check(const perhaps_filter *from, uint32_t kind, const perhaps_alloca
                              "the filter was loaded without its key, and cannot be converted");
     }
     bool can = from->kind == PERHAPS_KIND_COUNTING && kind == PERHAPS_KIND_BLOOM;
-    return can ? PERHAPS_OK : fail_conversion(from, kind, error);
+    return can ? perhaps__chunks_demand(from, NULL, error) : fail_conversion(from, kind, error);
 }
 
 // A Bloom filter of as many bits as there are counters: its positions are the same.

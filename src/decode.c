@@ -5,6 +5,7 @@
 #include "hash.h"
 #include "kinds.h"
 #include "shared.h"
+#include "verify.h"
 
 // The state of one decoding.
 struct decoder {
@@ -433,41 +434,6 @@ static int check_probe(const struct decoder *decoder)
     return PERHAPS_OK;
 }
 
-// The chunks of one layer, whose first is number `first` of all and whose payload begins at byte `begin`.
-static int check_chunks_of(const struct decoder *decoder, const struct perhaps__layer *layer, uint64_t first,
-                           uint64_t begin)
-{
-    const uint8_t *table = decoder->header + PERHAPS_FIXED_SIZE + decoder->fixed.section_size + 8 * first;
-    for (uint64_t i = 0; i < perhaps__chunks(layer->payload_size); i++) {
-        uint64_t offset = i << PERHAPS_CHUNK_SHIFT;
-        size_t size = (size_t)perhaps__min(PERHAPS_CHUNK, layer->payload_size - offset);
-        if (perhaps__checksum(layer->payload + offset, size) != perhaps__load_little(table + 8 * i, 8)) {
-            unsigned long long from = begin + offset;
-            return FAIL(decoder, PERHAPS_E_DAMAGED,
-                        "chunk %llu of %llu is damaged (bytes %llu to %llu); rebuild the filter or restore the file",
-                        (unsigned long long)(first + i + 1), (unsigned long long)decoder->fixed.chunks, from,
-                        from + size - 1);
-        }
-    }
-    return PERHAPS_OK;
-}
-
-static int check_chunks(const struct decoder *decoder)
-{
-    uint64_t first = 0;
-    uint64_t begin = decoder->fixed.header_size;
-    for (uint32_t i = 0; i < decoder->filter->layer_count; i++) {
-        const struct perhaps__layer *layer = decoder->filter->layers[i];
-        int status = check_chunks_of(decoder, layer, first, begin);
-        if (status < 0) {
-            return status;
-        }
-        first += perhaps__chunks(layer->payload_size);
-        begin += layer->payload_size;
-    }
-    return PERHAPS_OK;
-}
-
 // In a mapping the payload is only read: the filter is marked read-only.
 static int read_layer(const struct decoder *decoder, struct perhaps__layer *layer, uint64_t begin)
 {
@@ -498,8 +464,33 @@ static int read_payload(const struct decoder *decoder)
     return PERHAPS_OK;
 }
 
+// The payload is read when it is asked for: nothing but a mapping has it at hand then.
+static bool is_first_touch(const struct decoder *decoder)
+{
+    return decoder->source->mapping != NULL && (decoder->flags & PERHAPS_OPEN_FIRST_TOUCH) != 0;
+}
+
+static int check_chunks(const struct decoder *decoder)
+{
+    perhaps_filter *filter = decoder->filter;
+    const uint8_t *table = decoder->header + PERHAPS_FIXED_SIZE + decoder->fixed.section_size;
+    if (!perhaps__chunks_make(filter, table, decoder->fixed.chunks, decoder->fixed.header_size)) {
+        return fail_memory(decoder);
+    }
+    if (is_first_touch(decoder)) {
+        perhaps__chunks_watch(filter);
+        return PERHAPS_OK;
+    }
+    uint64_t damaged = perhaps__verify_all(filter);
+    if (damaged < filter->chunks->count) {
+        return perhaps__chunks_fail(filter, damaged, decoder->source->subject, decoder->error);
+    }
+    return PERHAPS_OK;
+}
+
 static int check_counts(const struct decoder *decoder)
 {
+    bool trusted = is_first_touch(decoder);
     for (uint32_t i = 0; i < decoder->filter->layer_count; i++) {
         const struct perhaps__layer_fields *fields = &decoder->layers[i];
         const struct perhaps__tally recorded = {
@@ -508,10 +499,19 @@ static int check_counts(const struct decoder *decoder)
             .copies = fields->copies,
             .removals = fields->removals,
         };
-        if (!perhaps__layer_restore(decoder->filter->layers[i], &recorded)) {
-            return FAIL(decoder, PERHAPS_E_DAMAGED,
-                        "what the payload holds is not what is recorded of it; rebuild the filter or restore the file");
+        struct perhaps__layer *layer = decoder->filter->layers[i];
+        const struct perhaps__tally counted = {
+            .used = decoder->filter->chunks->held[i].used,
+            .saturated = decoder->filter->chunks->held[i].saturated,
+        };
+        bool agrees =
+            trusted ? perhaps__layer_trust(layer, &recorded) : perhaps__layer_restore(layer, &recorded, &counted);
+        if (!agrees) {
+            return FAIL(decoder, PERHAPS_E_DAMAGED, "%s", PERHAPS_OTHER_CONTENT);
         }
+    }
+    if (decoder->source->mapping == NULL) { // the bytes may change from now on
+        perhaps__chunks_release(decoder->filter);
     }
     return PERHAPS_OK;
 }

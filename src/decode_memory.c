@@ -5,7 +5,8 @@
 int perhaps__take_load_options(const perhaps_load_options *given, struct perhaps__loading *loading,
                                perhaps_error *error)
 {
-    const uint32_t known_flags = PERHAPS_OPEN_COPY | PERHAPS_OPEN_SHARED | PERHAPS_OPEN_CLAIM | PERHAPS_OPEN_KEYLESS;
+    const uint32_t known_flags =
+        PERHAPS_OPEN_COPY | PERHAPS_OPEN_SHARED | PERHAPS_OPEN_CLAIM | PERHAPS_OPEN_KEYLESS | PERHAPS_OPEN_FIRST_TOUCH;
     perhaps_load_options options = {.size = sizeof options};
     if (given != NULL && !perhaps__take_options(&options, sizeof options, given)) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_OPTION, .subject = "options"},

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "chunks.h"
 #include "format.h"
 #include "shared.h"
 
@@ -141,6 +142,11 @@ static bool is_same_file(const struct perhaps__origin *origin, const struct stat
 {
     return origin->device == status->st_dev && origin->inode == status->st_ino && origin->size == status->st_size &&
            origin->modified.tv_sec == status->st_mtim.tv_sec && origin->modified.tv_nsec == status->st_mtim.tv_nsec;
+}
+
+const char *perhaps__origin_path(const perhaps_filter *filter)
+{
+    return filter->origin != NULL ? filter->origin->path : NULL;
 }
 
 static bool remember_origin(perhaps_filter *filter, const char *path, const struct stat *status)
@@ -402,8 +408,9 @@ int perhaps_save(const perhaps_filter *filter, const char *path, perhaps_error *
     if (filter == NULL || path == NULL) {
         return fail_argument(error);
     }
-    if (filter->keyless) {
-        return perhaps__fail_keyless(error, path);
+    int status = perhaps__may_be_written(filter, path, error);
+    if (status < 0) {
+        return status;
     }
     struct replacement replacement = {.path = path};
     if (!resolve_target(&replacement)) {

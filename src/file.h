@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "base.h"
+#include "filter.h"
 
 struct perhaps__file_operations {
     int (*open)(const char *path, int flags, mode_t mode);
@@ -22,5 +22,8 @@ struct perhaps__file_operations {
 
 // The system's calls. Only tests point this elsewhere.
 extern const struct perhaps__file_operations *perhaps__files;
+
+// The path of the file that a filter was opened from, or NULL.
+const char *perhaps__origin_path(const perhaps_filter *filter);
 
 #endif

@@ -2,6 +2,7 @@
 // The life of a filter.
 #include "filter.h"
 
+#include "chunks.h"
 #include "hash.h"
 #include "kinds.h"
 #include "layers.h"
@@ -201,6 +202,7 @@ void perhaps_free(perhaps_filter *filter)
     }
     perhaps__release(&allocator, filter->metadata, filter->metadata_size);
     perhaps__release(&allocator, filter->origin, filter->origin_size);
+    perhaps__chunks_release(filter);
     perhaps__wipe(filter->key, sizeof filter->key);
     perhaps__release(&allocator, filter, sizeof *filter);
 }

@@ -49,6 +49,7 @@ struct perhaps_filter {
     // The file that it was opened from, or NULL. What it is there is file.c's.
     struct perhaps__origin *origin;
     size_t origin_size;
+    struct perhaps__chunks *chunks; // of a mapped filter, or NULL
     // The secret of hash source SIPHASH, overwritten by perhaps_free().
     uint8_t key[PERHAPS_KEY_BYTES];
     uint32_t key_check; // what the file says of it; 0 for other sources
@@ -131,6 +132,18 @@ uint64_t perhaps__filter_payload_size(const perhaps_filter *filter);
 static inline bool perhaps__filter_counts(const perhaps_filter *filter)
 {
     return filter->layers[0]->view.count_many != NULL;
+}
+
+// Whether a hash may be there. perhaps__chunks_watch() may exchange the function meanwhile.
+static inline int perhaps__filter_ask(const perhaps_filter *filter, uint64_t hash)
+{
+    return __atomic_load_n(&filter->view.ask, __ATOMIC_RELAXED)(filter, hash);
+}
+
+static inline void perhaps__filter_ask_many(const perhaps_filter *filter, const uint64_t *hashes, size_t count,
+                                            uint8_t *out)
+{
+    __atomic_load_n(&filter->view.ask_many, __ATOMIC_RELAXED)(&filter->view, hashes, count, out);
 }
 
 // The verbs for hashes, on a filter that is not read-only where they change it. Those that change it return how many were

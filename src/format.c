@@ -23,11 +23,9 @@ void perhaps__layer_store(uint8_t *bytes, const struct perhaps__layer_fields *fi
     PERHAPS_LAYER_FIELDS(STORE_FIELD)
 }
 
-void perhaps__layer_load(struct perhaps__layer_fields *fields, const uint8_t *bytes){PERHAPS_LAYER_FIELDS(LOAD_FIELD)}
-
-uint64_t perhaps__chunks(uint64_t payload_size)
+void perhaps__layer_load(struct perhaps__layer_fields *fields, const uint8_t *bytes)
 {
-    return (payload_size >> PERHAPS_CHUNK_SHIFT) + ((payload_size & (PERHAPS_CHUNK - 1)) != 0);
+    PERHAPS_LAYER_FIELDS(LOAD_FIELD)
 }
 
 // Sizes here cannot overflow: metadata is limited and the payload exists.
@@ -122,11 +120,13 @@ static uint8_t *encode_table(const struct perhaps__layer *layer, uint8_t *at)
     return at;
 }
 
-// Its probe fingerprint cannot be computed.
-int perhaps__fail_keyless(perhaps_error *error, const char *subject)
+int perhaps__may_be_written(const perhaps_filter *filter, const char *subject, perhaps_error *error)
 {
-    return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_KEY, .subject = subject},
-                         "the filter was loaded without its secret key, and cannot be written");
+    if (filter->keyless) { // its probe fingerprint cannot be computed
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_KEY, .subject = subject},
+                             "the filter was loaded without its secret key, and cannot be written");
+    }
+    return perhaps__chunks_demand(filter, subject, error);
 }
 
 void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
@@ -183,8 +183,9 @@ void perhaps__encode(const perhaps_filter *filter, uint8_t *buffer)
 // Closed to writers.
 static int encode(const perhaps_filter *filter, void *buffer, size_t capacity, size_t *written, perhaps_error *error)
 {
-    if (filter->keyless) {
-        return perhaps__fail_keyless(error, NULL);
+    int status = perhaps__may_be_written(filter, NULL, error);
+    if (status < 0) {
+        return status;
     }
     uint64_t needed = perhaps__encoded_size(filter);
     if (capacity < needed || buffer == NULL) {

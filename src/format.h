@@ -3,15 +3,13 @@
 #ifndef PERHAPS_FORMAT_H
 #define PERHAPS_FORMAT_H
 
+#include "chunks.h"
 #include "errors.h"
-#include "filter.h"
 
 #define PERHAPS_FIXED_SIZE 192
 #define PERHAPS_SECTION_HEAD 16
 #define PERHAPS_LAYER_SIZE 112
 #define PERHAPS_SECTIONS_MAX (UINT64_C(1) << 20) // bytes of all sections together
-#define PERHAPS_CHUNK_SHIFT 20
-#define PERHAPS_CHUNK (UINT64_C(1) << PERHAPS_CHUNK_SHIFT)
 #define PERHAPS_MAGIC UINT64_C(0x73706168726570b6)
 
 #define PERHAPS_FLAG_ADDS_SUMMED 1U
@@ -84,17 +82,15 @@ void perhaps__fixed_load(struct perhaps__fixed_fields *fields, const uint8_t *by
 void perhaps__layer_store(uint8_t *bytes, const struct perhaps__layer_fields *fields);
 void perhaps__layer_load(struct perhaps__layer_fields *fields, const uint8_t *bytes);
 
-// Chunks of a payload of this size: those of a layer. Each layer begins a new chunk.
-uint64_t perhaps__chunks(uint64_t payload_size);
-
 // The bytes that a filter's header takes: everything before its payload.
 uint64_t perhaps__header_size(const perhaps_filter *filter);
 
 // Writes the header into `header`, of exactly perhaps__header_size() bytes.
 void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header);
 
-// A keyless filter cannot be encoded: PERHAPS_E_KEY.
-int perhaps__fail_keyless(perhaps_error *error, const char *subject);
+// 0, or why a filter cannot be encoded: PERHAPS_E_KEY without its key, PERHAPS_E_DAMAGED when its file is, which new
+// checksums would hide.
+int perhaps__may_be_written(const perhaps_filter *filter, const char *subject, perhaps_error *error);
 
 // All bytes that a filter encodes to, and their number. Not while threads add to it.
 uint64_t perhaps__encoded_size(const perhaps_filter *filter);

@@ -60,10 +60,17 @@ int perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__laye
     return status;
 }
 
+void perhaps__layer_recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+{
+    tally->used = 0;
+    tally->saturated = 0;
+    layer->operations->recount(layer, 0, layer->payload_size, tally);
+}
+
 uint64_t perhaps__layer_used(const struct perhaps__layer *layer)
 {
-    struct perhaps__tally tally = {0};
-    layer->operations->recount(layer, &tally);
+    struct perhaps__tally tally;
+    perhaps__layer_recount(layer, &tally);
     return tally.used;
 }
 
@@ -72,16 +79,29 @@ bool perhaps__layer_agrees_without_removal(const struct perhaps__tally *recorded
     return (recorded->keys == 0) == (counted->used == 0) && (recorded->copies | recorded->removals) == 0;
 }
 
-bool perhaps__layer_restore(struct perhaps__layer *layer, const struct perhaps__tally *recorded)
+bool perhaps__layer_restore(struct perhaps__layer *layer, const struct perhaps__tally *recorded,
+                            const struct perhaps__tally *counted)
 {
-    struct perhaps__tally counted = {0};
-    layer->operations->recount(layer, &counted);
     layer->tally.keys = recorded->keys;
     layer->tally.copies = recorded->copies;
     layer->tally.removals = recorded->removals;
-    layer->tally.saturated = counted.saturated;
-    layer->tally.used = layer->operations->keeps_used ? counted.used : 0;
-    return counted.used == recorded->used && layer->operations->agrees(recorded, &counted);
+    layer->tally.saturated = counted->saturated;
+    layer->tally.used = layer->operations->keeps_used ? counted->used : 0;
+    return counted->used == recorded->used && layer->operations->agrees(recorded, counted);
+}
+
+// What can be used: counters, slots, or bits.
+static uint64_t cells_of(const struct perhaps__layer *layer)
+{
+    uint64_t counters = layer->shape.cell_bits != 0 ? layer->range : layer->bits;
+    return layer->shape.slots != 0 ? layer->range * layer->shape.slots : counters;
+}
+
+bool perhaps__layer_trust(struct perhaps__layer *layer, const struct perhaps__tally *recorded)
+{
+    layer->tally = *recorded;
+    layer->recorded = true;
+    return recorded->used <= cells_of(layer) && layer->operations->agrees(recorded, recorded);
 }
 
 uint64_t perhaps__layer_probe_positions(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed)

@@ -9,6 +9,13 @@
 
 struct perhaps__layer_operations;
 
+// A look at a payload of which not all bytes are good. `believe` says whether bytes first to last of it are; where not,
+// `blind` becomes true.
+struct perhaps__look {
+    bool (*believe)(struct perhaps__look *look, uint64_t first, uint64_t last);
+    bool blind;
+};
+
 struct perhaps__layer {
     struct perhaps__view view; // first: kernels are called with the address of a layer, or of the filter
     const struct perhaps__layer_operations *operations;
@@ -23,6 +30,7 @@ struct perhaps__layer {
     // Locks of its own, when threads share the filter, otherwise words is NULL. They are not shared among layers: moves in
     // the newest one must not unsettle those who ask an older one whether a key need be added.
     struct perhaps__stripes stripes;
+    bool recorded;      // the tally is what a file says, and the payload was not read
     uint64_t in_flight; // adds that threads have been given room for and not yet reported
 };
 
@@ -31,8 +39,9 @@ struct perhaps__layer_operations {
     bool (*is_sound)(const struct perhaps__layer *layer);
     // The functions of the view; the rest of it is filled in.
     void (*view)(const struct perhaps__layer *layer, struct perhaps__view *view);
-    // What the payload itself says: tally->used, and tally->saturated. O(m).
-    void (*recount)(const struct perhaps__layer *layer, struct perhaps__tally *tally);
+    // What the payload itself says: adds to tally->used and tally->saturated what begins in the bytes from `from` to before
+    // `end`, multiples of PERHAPS_LINE.
+    void (*recount)(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally);
     // Payload and tally, but for tally.keys and tally.removals; both layers are of one kind, size and shape. 0 or a code,
     // and then nothing changed.
     int (*merge)(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator);
@@ -40,6 +49,9 @@ struct perhaps__layer_operations {
     void (*describe)(const struct perhaps__layer *layer, perhaps_statistics *statistics);
     // Mixes into a digest where a placed hash goes; part of the probe fingerprint.
     uint64_t (*probe)(const struct perhaps__layer *layer, uint64_t digest, uint64_t placed);
+    // How often a hash was added at most, as far as the bytes tell that can be believed; PERHAPS_COUNT_UNBOUNDED otherwise,
+    // and from kinds that do not count. Bytes that are not needed are not looked at.
+    uint64_t (*most)(const struct perhaps__layer *layer, uint64_t hash, struct perhaps__look *look);
     // How many adds that change something are still within the capacity, after those that the tally tells of.
     uint64_t (*room)(const struct perhaps__layer *layer, const struct perhaps__tally *tally);
     // Whether what a file records of a layer can be true of a payload that was counted: files are not believed.
@@ -77,6 +89,9 @@ void perhaps__layer_clear(struct perhaps__layer *layer);
 int perhaps__layer_merge(struct perhaps__layer *into, const struct perhaps__layer *from,
                          const perhaps_allocator *allocator);
 
+// What the whole payload says, in tally->used and tally->saturated. O(m).
+void perhaps__layer_recount(const struct perhaps__layer *layer, struct perhaps__tally *tally);
+
 // Bits that are set, counters above zero, slots taken, as the payload has them. O(m).
 uint64_t perhaps__layer_used(const struct perhaps__layer *layer);
 
@@ -91,8 +106,12 @@ uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer, const s
 // For kinds that only ever set bits: every key changed something, without one there is nothing, and nothing is removed.
 bool perhaps__layer_agrees_without_removal(const struct perhaps__tally *recorded, const struct perhaps__tally *counted);
 
-// Takes over what a file says of the layer, and whether the payload agrees.
-bool perhaps__layer_restore(struct perhaps__layer *layer, const struct perhaps__tally *recorded);
+// Takes over what a file says of the layer, and whether the payload agrees, for which it was counted.
+bool perhaps__layer_restore(struct perhaps__layer *layer, const struct perhaps__tally *recorded,
+                            const struct perhaps__tally *counted);
+
+// Takes over what a file says of a layer whose payload is not to be read. Whether it can be true.
+bool perhaps__layer_trust(struct perhaps__layer *layer, const struct perhaps__tally *recorded);
 
 // The payload as words.
 static inline uint64_t *perhaps__layer_words(const struct perhaps__layer *layer)

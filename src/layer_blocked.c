@@ -29,9 +29,9 @@ static void view_blocked(const struct perhaps__layer *layer, struct perhaps__vie
     }
 }
 
-static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+static void recount(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally)
 {
-    tally->used = perhaps__count_bits(perhaps__layer_words(layer), layer->payload_size / 8);
+    tally->used += perhaps__count_bits(perhaps__layer_words(layer) + from / 8, (end - from) / 8);
 }
 
 static int merge(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator)
@@ -49,10 +49,23 @@ static double bits_per_key(const struct perhaps__shape *shape)
     return shape->positions - repeats;
 }
 
+// What a number of set bits lets expect, where the blocks are not to be looked at.
+static struct perhaps__blocked_fill expected_fill(const struct perhaps__layer *layer)
+{
+    double bits = (double)layer->bits;
+    double fill = (double)layer->tally.used / bits;
+    double keys = perhaps__distinct_for(fill, bits, bits_per_key(&layer->shape));
+    bool finite = keys < 0x1p60; // not when every bit is set
+    return (struct perhaps__blocked_fill){
+        .fill = fill,
+        .fpr = finite ? perhaps__blocked_expected_fpr((uint64_t)(keys + 0.5), layer->bits, layer->shape.layout) : 1.0,
+    };
+}
+
 static void describe(const struct perhaps__layer *layer, perhaps_statistics *statistics)
 {
     struct perhaps__blocked blocked = {layer->payload, layer->range, layer->shape.layout};
-    struct perhaps__blocked_fill fill = perhaps__blocked_fill(&blocked);
+    struct perhaps__blocked_fill fill = layer->recorded ? expected_fill(layer) : perhaps__blocked_fill(&blocked);
     double bits = (double)layer->bits;
     statistics->set_bits = (uint64_t)(fill.fill * bits + 0.5);
     statistics->fill = fill.fill;
@@ -71,6 +84,15 @@ static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint6
     return digest;
 }
 
+// A block lies in one chunk.
+static uint64_t most(const struct perhaps__layer *layer, uint64_t hash, struct perhaps__look *look)
+{
+    uint64_t bytes = perhaps__block_shape(layer->shape.layout)->bytes;
+    uint64_t block = perhaps__multiply_high(perhaps__place(hash, layer->view.seed_key), layer->range);
+    bool absent = look->believe(look, block * bytes, block * bytes) && layer->view.ask(&layer->view, hash) == 0;
+    return absent ? 0 : PERHAPS_COUNT_UNBOUNDED;
+}
+
 const struct perhaps__layer_operations perhaps__layer_blocked = {
     .is_sound = is_sound,
     .view = view_blocked,
@@ -78,6 +100,7 @@ const struct perhaps__layer_operations perhaps__layer_blocked = {
     .merge = merge,
     .describe = describe,
     .probe = probe,
+    .most = most,
     .room = perhaps__layer_room_by_adds,
     .agrees = perhaps__layer_agrees_without_removal,
 };

@@ -28,16 +28,16 @@ static void view_bloom(const struct perhaps__layer *layer, struct perhaps__view 
     }
 }
 
-static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+static void recount(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally)
 {
-    tally->used = perhaps__count_bits(perhaps__layer_words(layer), layer->payload_size / 8);
+    tally->used += perhaps__count_bits(perhaps__layer_words(layer) + from / 8, (end - from) / 8);
 }
 
 static int merge(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator)
 {
     (void)allocator;
     perhaps__unite_bits(perhaps__layer_words(into), perhaps__layer_words(from), into->payload_size / 8);
-    recount(into, &into->tally);
+    perhaps__layer_recount(into, &into->tally);
     return PERHAPS_OK;
 }
 
@@ -48,6 +48,18 @@ static void describe(const struct perhaps__layer *layer, perhaps_statistics *sta
     statistics->fill = (double)layer->tally.used / bits;
     statistics->fpr_now = pow(statistics->fill, layer->shape.positions);
     statistics->distinct_estimate = perhaps__distinct_for(statistics->fill, bits, layer->shape.positions);
+}
+
+static uint64_t most(const struct perhaps__layer *layer, uint64_t hash, struct perhaps__look *look)
+{
+    struct perhaps__walk walk = perhaps__walk_start(perhaps__place(hash, layer->view.seed_key));
+    for (uint32_t i = 0; i < layer->shape.positions; i++) {
+        uint64_t bit = perhaps__walk_next(&walk, layer->range);
+        if (look->believe(look, bit / 8, bit / 8) && !perhaps__bit_get(perhaps__layer_words(layer), bit)) {
+            return 0;
+        }
+    }
+    return PERHAPS_COUNT_UNBOUNDED;
 }
 
 // Adds that changed something, and the real fill: whichever says sooner that the layer is full.
@@ -63,6 +75,7 @@ const struct perhaps__layer_operations perhaps__layer_bloom = {
     .merge = merge,
     .describe = describe,
     .probe = perhaps__layer_probe_positions,
+    .most = most,
     .room = room,
     .agrees = perhaps__layer_agrees_without_removal,
     .keeps_used = true,

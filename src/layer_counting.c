@@ -39,12 +39,13 @@ static void view_counting(const struct perhaps__layer *layer, struct perhaps__vi
     }
 }
 
-static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+static void recount(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally)
 {
-    struct perhaps__counters counters = counters_of(layer);
+    const uint32_t width = layer->shape.cell_bits;
+    struct perhaps__counters counters = {perhaps__layer_words(layer) + from / 8, (end - from) * 8 / width, width};
     struct perhaps__counting_marks marks = perhaps__counting_marks(&counters);
-    tally->used = marks.used;
-    tally->saturated = marks.saturated;
+    tally->used += marks.used;
+    tally->saturated += marks.saturated;
 }
 
 static int merge(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator)
@@ -53,7 +54,7 @@ static int merge(struct perhaps__layer *into, const struct perhaps__layer *from,
     struct perhaps__counters counters = counters_of(into);
     struct perhaps__counters others = counters_of(from);
     perhaps__counting_unite(&counters, &others);
-    recount(into, &into->tally);
+    perhaps__layer_recount(into, &into->tally);
     into->tally.copies = perhaps__saturating_sum(into->tally.copies, from->tally.copies);
     return PERHAPS_OK;
 }
@@ -94,12 +95,18 @@ static double saturation_chance(double fill, double counters, uint64_t most)
 static void describe_absent(const struct perhaps__layer *layer, perhaps_statistics *statistics)
 {
     struct perhaps__counters counters = counters_of(layer);
-    uint64_t most = perhaps__cell_most(counters.width);
+    uint64_t maximum = perhaps__cell_most(counters.width);
     double shares[PERHAPS_TIMES + 1];
+    if (layer->recorded) { // no counter is looked at: no more of them are large than are above zero
+        for (size_t i = 0; i < PERHAPS_TIMES; i++) {
+            statistics->times_fpr[i] = statistics->fpr_now;
+        }
+        return;
+    }
     perhaps__counting_shares(&counters, shares);
     double share = statistics->fill; // exact, unlike those that are counted in a sample
     for (uint64_t times = 1; times <= PERHAPS_TIMES; times++) {
-        if (times >= most) {
+        if (times >= maximum) {
             share = statistics->saturated_share;
         } else if (times > 1) {
             share = fmax(fmin(share, shares[times]), statistics->saturated_share);
@@ -117,10 +124,10 @@ static void describe_next(const struct perhaps__layer *layer, perhaps_statistics
     double positions = layer->shape.positions;
     double clear = (1.0 - statistics->fill) * exp(-positions * log1p(-1.0 / (double)layer->range));
     double chance = pow(fmax(0.0, 1.0 - clear), positions);
-    uint64_t most = perhaps__cell_most(layer->shape.cell_bits);
+    uint64_t maximum = perhaps__cell_most(layer->shape.cell_bits);
     statistics->times_fpr_next[0] = statistics->fpr_now;
     for (uint64_t times = 2; times <= PERHAPS_TIMES; times++) {
-        statistics->times_fpr_next[times - 1] = times <= most ? chance : 1.0;
+        statistics->times_fpr_next[times - 1] = times <= maximum ? chance : 1.0;
     }
 }
 
@@ -138,6 +145,22 @@ static void describe(const struct perhaps__layer *layer, perhaps_statistics *sta
         saturation_chance(statistics->fill, counters, perhaps__cell_most(layer->shape.cell_bits));
     describe_absent(layer, statistics);
     describe_next(layer, statistics);
+}
+
+// The smallest of the counters that can be believed.
+static uint64_t most(const struct perhaps__layer *layer, uint64_t hash, struct perhaps__look *look)
+{
+    const uint32_t width = layer->shape.cell_bits;
+    struct perhaps__walk walk = perhaps__walk_start(perhaps__place(hash, layer->view.seed_key));
+    uint64_t smallest = perhaps__cell_most(width);
+    for (uint32_t i = 0; i < layer->shape.positions && smallest > 0; i++) {
+        uint64_t counter = perhaps__walk_next(&walk, layer->range);
+        uint64_t byte = counter * width / 8; // 16 bits lie in one chunk, as they are aligned
+        if (look->believe(look, byte, byte)) {
+            smallest = perhaps__min(smallest, perhaps__cell_get(layer->payload, counter, width));
+        }
+    }
+    return smallest < perhaps__cell_most(width) ? smallest : PERHAPS_COUNT_UNBOUNDED;
 }
 
 // Adds are copies and removals together, and at least as many as keys that were new; copies that were removed more
@@ -168,6 +191,7 @@ const struct perhaps__layer_operations perhaps__layer_counting = {
     .merge = merge,
     .describe = describe,
     .probe = perhaps__layer_probe_positions,
+    .most = most,
     .room = room,
     .agrees = agrees,
     .keeps_used = true,

@@ -50,14 +50,29 @@ static struct perhaps__cuckoo table_of(const struct perhaps__layer *layer)
     return perhaps__cuckoo_table(&view, layer->shape.slots, layer->shape.cell_bits, layer->shape.layout, false);
 }
 
-static void recount(const struct perhaps__layer *layer, struct perhaps__tally *tally)
+// The first bucket that begins at a byte or behind it.
+static uint64_t bucket_from(const struct perhaps__cuckoo *table, uint64_t byte)
 {
-    struct perhaps__cuckoo table = table_of(layer);
+    uint64_t bits = (uint64_t)table->slots * table->bits;
+    return perhaps__min((byte * 8 + bits - 1) / bits, table->buckets);
+}
+
+static void recount(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally)
+{
+    const struct perhaps__cuckoo table = table_of(layer);
+    const uint64_t width = (uint64_t)table.group_slots * table.bits;
+    const uint64_t first = bucket_from(&table, from) * table.groups;
+    const uint64_t last = bucket_from(&table, end) * table.groups;
     uint64_t free = 0;
-    for (uint64_t bucket = 0; bucket < table.buckets; bucket++) {
-        free += perhaps__cuckoo_find(&table, perhaps__cuckoo_at(&table, bucket), 0).count;
+    uint64_t zeros[256]; // a bit for each free slot, counted together
+    for (uint64_t group = first; group < last; group += PERHAPS_COUNT(zeros)) {
+        uint64_t count = perhaps__min(last - group, PERHAPS_COUNT(zeros));
+        for (uint64_t i = 0; i < count; i++) {
+            zeros[i] = perhaps__cuckoo_zeros(&table, perhaps__cuckoo_load(&table, (group + i) * width));
+        }
+        free += perhaps__count_bits(zeros, count);
     }
-    tally->used = table.buckets * table.slots - free;
+    tally->used += (last - first) * table.group_slots - free;
 }
 
 // Another payload for the layer. Readers that are on their way must not believe a miss: fingerprints move. Writers are
@@ -163,6 +178,29 @@ static uint64_t probe(const struct perhaps__layer *layer, uint64_t digest, uint6
     return perhaps__mix(digest ^ home.second);
 }
 
+static bool believe_bucket(const struct perhaps__cuckoo *table, uint64_t bucket, struct perhaps__look *look)
+{
+    uint64_t first = perhaps__cuckoo_at(table, bucket);
+    uint64_t last = perhaps__cuckoo_at(table, bucket + 1) - 1;
+    return look->believe(look, first / 8, last / 8);
+}
+
+static uint64_t most(const struct perhaps__layer *layer, uint64_t hash, struct perhaps__look *look)
+{
+    const struct perhaps__view *view = &layer->view;
+    struct perhaps__cuckoo table = table_of(layer);
+    struct perhaps__cuckoo_home home = perhaps__cuckoo_home(&table, perhaps__place(hash, view->seed_key));
+    bool first = believe_bucket(&table, home.first, look);
+    bool second = believe_bucket(&table, home.second, look);
+    uint64_t count = PERHAPS_COUNT_UNBOUNDED;
+    if (first && second && view->count_many != NULL) {
+        view->count_many(view, &hash, 1, &count);
+    } else if (first && second) {
+        count = view->ask(view, hash) != 0 ? PERHAPS_COUNT_UNBOUNDED : 0;
+    }
+    return count;
+}
+
 // Every copy takes a slot. A layer of copies whose keys were new in an older layer has slots taken without new keys.
 static bool agrees(const struct perhaps__tally *recorded, const struct perhaps__tally *counted)
 {
@@ -183,6 +221,7 @@ const struct perhaps__layer_operations perhaps__layer_cuckoo = {
     .merge = merge,
     .describe = describe,
     .probe = probe,
+    .most = most,
     .room = room,
     .agrees = agrees,
     .folds = folds,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "chunks.h"
 #include "errors.h"
-#include "filter.h"
 #include "kinds.h"
 #include "shared.h"
 
@@ -55,6 +55,10 @@ static int merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error
         return status; // merging nothing leaves the count exact
     }
     bool exact = from->adds_exact && into->layers[0]->tally.keys == 0;
+    status = perhaps__chunks_demand(from, NULL, error);
+    if (status < 0) {
+        return status;
+    }
     status = perhaps__layer_merge(into->layers[0], from->layers[0], &into->allocator);
     if (status < 0) {
         return perhaps__fail(error, (struct perhaps__failure){.code = status}, NULL);

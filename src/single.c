@@ -45,12 +45,12 @@ size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, si
 }
 
 // What might_contain says of kinds that do not count: not at all, or any number of times.
-static void count_by_asking(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint64_t *out)
+static void count_by_asking(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint64_t *out)
 {
     uint8_t answers[512];
     for (size_t i = 0; i < count; i += sizeof answers) {
         size_t asked = (size_t)perhaps__min(sizeof answers, count - i);
-        view->ask_many(view, hashes + i, asked, answers);
+        perhaps__filter_ask_many(filter, hashes + i, asked, answers);
         for (size_t j = 0; j < asked; j++) {
             out[i + j] = answers[j] != 0 ? PERHAPS_COUNT_UNBOUNDED : 0;
         }
@@ -59,8 +59,12 @@ static void count_by_asking(const struct perhaps__view *view, const uint64_t *ha
 
 void perhaps__filter_count(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint64_t *out)
 {
-    perhaps__count_many_function *count_many = filter->view.count_many;
-    (count_many != NULL ? count_many : count_by_asking)(&filter->view, hashes, count, out);
+    perhaps__count_many_function *count_many = __atomic_load_n(&filter->view.count_many, __ATOMIC_RELAXED);
+    if (count_many != NULL) {
+        count_many(&filter->view, hashes, count, out);
+    } else {
+        count_by_asking(filter, hashes, count, out);
+    }
 }
 
 // 0, or why the byte-key calls cannot take this key.
@@ -101,7 +105,7 @@ int perhaps_might_contain_hash(const perhaps_filter *filter, uint64_t hash)
     if (PERHAPS_UNLIKELY(filter == NULL)) {
         return PERHAPS_E_ARGUMENT;
     }
-    return filter->view.ask(filter, hash);
+    return perhaps__filter_ask(filter, hash);
 }
 
 uint64_t perhaps_count_at_most_hash(const perhaps_filter *filter, uint64_t hash)

@@ -22,7 +22,19 @@ static perhaps_statistics describe_filter(const perhaps_filter *filter)
         .max_bytes = filter->max_bytes,
         .ambiguous = filter->ambiguous,
         .key_check = filter->key_check,
+        .recorded = filter->layers[0]->recorded,
     };
+}
+
+static void describe_chunks(const perhaps_filter *filter, perhaps_statistics *statistics)
+{
+    const struct perhaps__chunks *chunks = filter->chunks;
+    if (chunks != NULL) {
+        statistics->chunks = chunks->count;
+        statistics->chunks_verified = __atomic_load_n(&chunks->good, __ATOMIC_RELAXED);
+        statistics->chunks_damaged = __atomic_load_n(&chunks->damaged, __ATOMIC_RELAXED);
+        statistics->damaged_answers = __atomic_load_n(&chunks->answers, __ATOMIC_RELAXED);
+    }
 }
 
 static void describe_layer(const struct perhaps__layer *layer, perhaps_statistics *s)
@@ -89,6 +101,7 @@ int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics)
     }
     perhaps__close(filter);
     perhaps_statistics result = describe_filter(filter);
+    describe_chunks(filter, &result);
     describe_layers(filter, &result);
     perhaps__open(filter);
     return perhaps__give_result(statistics, &result, sizeof result) ? PERHAPS_OK : PERHAPS_E_OPTION;

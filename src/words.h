@@ -79,13 +79,6 @@ static inline uint64_t perhaps__bit_set_shared(uint64_t *words, uint64_t bit)
 }
 
 // Bits set in `count` words.
-static inline uint64_t perhaps__count_bits(const uint64_t *words, uint64_t count)
-{
-    uint64_t bits = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        bits += (uint64_t)__builtin_popcountll(words[i]);
-    }
-    return bits;
-}
+uint64_t perhaps__count_bits(const uint64_t *words, uint64_t count);
 
 #endif

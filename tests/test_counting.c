@@ -140,7 +140,7 @@ static void assert_as_in_book(const perhaps_filter *filter, const struct book *b
     }
     assert_memory_equal(&filter->layers[0]->tally, &book->tally, sizeof book->tally);
     struct perhaps__tally counted = {0};
-    filter->layers[0]->operations->recount(filter->layers[0], &counted);
+    perhaps__layer_recount(filter->layers[0], &counted);
     assert_true(counted.used == book->tally.used && counted.saturated == book->tally.saturated);
 }
 

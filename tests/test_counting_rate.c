@@ -226,7 +226,7 @@ static void test_sample_is_spread(void **state)
     struct perhaps__layer *layer = filter->layers[0];
     memset(layer->payload + layer->payload_size / 2, 0x22, layer->payload_size / 2);
     memset(layer->payload, 0xff, 64);
-    layer->operations->recount(layer, &layer->tally);
+    perhaps__layer_recount(layer, &layer->tally);
     perhaps_statistics s = support_stats(filter);
     assert_true(s.saturated == 128);
     assert_true(fabs(s.fill - 0.5) < 1e-5 && fabs(pow(s.times_fpr[1], 1.0 / s.positions) - 0.5) < 1e-4);

@@ -527,7 +527,7 @@ static void test_arguments_and_options(void **state)
     perhaps_allocator half = {0};
     const perhaps_load_options wrong[] = {
         {.size = 0},
-        {.size = sizeof wrong[0], .flags = 16},
+        {.size = sizeof wrong[0], .flags = UINT32_C(1) << 30},
         {.size = sizeof wrong[0], .flags = UINT32_MAX},
         {.size = sizeof wrong[0], .reserved = 1},
         {.size = sizeof wrong[0], .allocator = &half},

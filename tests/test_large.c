@@ -66,8 +66,35 @@ static void test_more_than_four_gigabytes(void **state)
     free(hashes);
 }
 
+// 4 GiB in a file: opened by first touch, what is asked for is verified, and no more.
+static void test_a_large_file_by_first_touch(void **state)
+{
+    uint64_t *hashes = make_hashes();
+    char *path = support_path(state, "large");
+    perhaps_filter *filter = support_create(&SUPPORT_OPTIONS(.bytes = UINT64_C(4) << 30, .fpr = 0.01));
+    assert_int_equal(perhaps_add_many_hash(filter, hashes, KEYS, NULL, NULL), PERHAPS_OK);
+    support_save(filter, path);
+    perhaps_free(filter);
+    filter = support_open(path, PERHAPS_OPEN_FIRST_TOUCH);
+    assert_int_equal(support_stats(filter).chunks_verified, 0);
+    assert_int_equal(perhaps_might_contain_hash(filter, hashes[0]), 1);
+    perhaps_statistics statistics = support_stats(filter);
+    assert_in_range(statistics.chunks_verified, 1, statistics.positions);
+    assert_in_range(statistics.chunks, 4090, 4096);
+    assert_int_equal(count_present(filter, hashes, KEYS), KEYS);
+    uint64_t cursor = 0;
+    assert_int_equal(perhaps_scrub(filter, &cursor, UINT64_MAX, NULL), 0);
+    assert_int_equal(support_stats(filter).chunks_verified, statistics.chunks);
+    perhaps_free(filter);
+    free(path);
+    free(hashes);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_more_than_four_gigabytes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_more_than_four_gigabytes),
+                                       cmocka_unit_test_setup_teardown(test_a_large_file_by_first_touch,
+                                                                       support_make_directory,
+                                                                       support_remove_directory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void test_memory_runs_out_in_decode(void **state)
         assert_true(support_memory_is_clean(&memory));
     }
     assert_int_equal(result, PERHAPS_OK);
-    assert_int_equal(fail_at, 6); // header, filter, layer, metadata, payload; then none is left to fail
+    assert_int_equal(fail_at, 7); // header, filter, layer, metadata, payload, checksums; then none is left to fail
     free(bytes.data);
 }
 

@@ -435,7 +435,12 @@ PERHAPS_API int perhaps_remove_hash(perhaps_filter *filter, uint64_t hash);
 typedef int perhaps_ask_function(const void *filter, uint64_t hash);
 static inline int perhaps_ask_hash(const perhaps_filter *filter, uint64_t hash)
 {
-    return (*(perhaps_ask_function *const *)(const void *)filter)(filter, hash);
+    perhaps_ask_function *const *ask = (perhaps_ask_function *const *)(const void *)filter;
+#if defined(__GNUC__)
+    return __atomic_load_n(ask, __ATOMIC_RELAXED)(filter, hash); /* perhaps_scrub() may exchange it; a plain load */
+#else
+    return (*ask)(filter, hash);
+#endif
 }
 
 /* ---------------------------------------------------------------- many keys */
@@ -627,6 +632,15 @@ typedef struct perhaps_statistics {
 
     uint32_t key_check; /* SIPHASH: tells keys apart without telling them, as in docs/format.md; otherwise 0 */
     uint32_t reserved2; /* 0 */
+
+    /* Filters that are a view of a file; 0 in the others. A chunk is 1 MiB of a layer's payload with a checksum of its own
+     * in the file. */
+    uint64_t chunks;
+    uint64_t chunks_verified; /* whose bytes were found to be those that were saved, and not damaged since */
+    uint64_t chunks_damaged;  /* found damaged, by a question (first touch) or perhaps_scrub(); they stay that */
+    uint64_t damaged_answers; /* "perhaps", and counts, given where damaged bytes could have said more */
+    uint32_t recorded;        /* 1: opened by first touch; see there for what is then taken from the file's header */
+    uint32_t reserved3;       /* 0 */
 } perhaps_statistics;
 
 /* Fills *statistics for the whole filter. Of several layers, sizes and counts are summed; fill is set_bits / bits (cuckoo:
@@ -676,16 +690,19 @@ PERHAPS_API int perhaps_encode(const perhaps_filter *filter, void *buffer, size_
 
 /* Bits of perhaps_load_options.flags. */
 enum perhaps_load_flag {
-    PERHAPS_OPEN_COPY = 1,   /* perhaps_open(): read the file into memory of its own instead of mapping it. The
+    PERHAPS_OPEN_COPY = 1,    /* perhaps_open(): read the file into memory of its own instead of mapping it. The
                                 filter can then be changed (in memory; save it to keep that), and nobody who
                                 truncates the file meanwhile can harm the process */
-    PERHAPS_OPEN_SHARED = 2, /* as PERHAPS_SHARED; of no consequence for a mapped filter, which nobody changes */
-    PERHAPS_OPEN_CLAIM = 4,  /* as PERHAPS_CLAIM */
-    PERHAPS_OPEN_KEYLESS = 8 /* where no key is given, a keyed filter is loaded without it. Its statistics and metadata
+    PERHAPS_OPEN_SHARED = 2,  /* as PERHAPS_SHARED; of no consequence for a mapped filter, which nobody changes */
+    PERHAPS_OPEN_CLAIM = 4,   /* as PERHAPS_CLAIM */
+    PERHAPS_OPEN_KEYLESS = 8, /* where no key is given, a keyed filter is loaded without it. Its statistics and metadata
                                 can be read, and all checksums hold; whether this build hashes as the one that wrote it
                                 was not checked. It says nothing of keys: calls that take their bytes, or that change or
                                 write the filter, are PERHAPS_E_KEY, and every hash is answered "perhaps" (1, and
                                 PERHAPS_COUNT_UNBOUNDED). Of no consequence for filters that have no key */
+    PERHAPS_OPEN_FIRST_TOUCH = 16 /* perhaps_open(), mapping: the payload is not read before it is asked for; see "First
+                                touch" below. Of no consequence where all bytes are read anyway (PERHAPS_OPEN_COPY,
+                                perhaps_decode()) */
 };
 
 /* How to load; NULL stands for all zero. */
@@ -714,7 +731,7 @@ PERHAPS_API int perhaps_decode(const void *bytes, size_t length, const perhaps_l
 
 /* Opens a file as a filter. By default the file is mapped and the filter is read-only: it takes no memory of
  * its own, and processes that open one file share it. Everything is verified before the call returns, as in
- * perhaps_decode(). Files are replaced, not changed in place, by perhaps_save(), so an open filter stays
+ * perhaps_decode(), large payloads by several threads; or, with PERHAPS_OPEN_FIRST_TOUCH, piece by piece later. Files are replaced, not changed in place, by perhaps_save(), so an open filter stays
  * what it was; whoever *truncates* a mapped file kills the processes that map it: use PERHAPS_OPEN_COPY for
  * files that others may write in place.
  *
@@ -722,6 +739,46 @@ PERHAPS_API int perhaps_decode(const void *bytes, size_t length, const perhaps_l
  * a directory or a device). */
 PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *options, perhaps_filter **filter,
                              perhaps_error *error);
+
+/* First touch (PERHAPS_OPEN_FIRST_TOUCH): perhaps_open() verifies the header with all that is in it, and returns, in a
+ * millisecond or so whatever the size. A chunk of the payload (1 MiB) is verified when a question first needs a byte of it,
+ * once, by whichever thread comes first.
+ *
+ * A damaged chunk says nothing. Questions go on without it, and are never answered "absent" because of what stands there:
+ * a key is called absent only where a bit, counter, block or bucket in a good chunk proves it, otherwise it is "perhaps".
+ * A count is then a bound by the good counters alone, or PERHAPS_COUNT_UNBOUNDED. Such answers are counted
+ * (perhaps_statistics.damaged_answers), and so are damaged chunks, which stay damaged until the file is opened anew. Calls
+ * that need the whole payload (perhaps_encode(), perhaps_save(), perhaps_convert(), perhaps_merge() from such a filter)
+ * verify what is left of it, and are PERHAPS_E_DAMAGED when a chunk is not what was saved.
+ *
+ * Until all chunks are known to be good, questions go key by key, also in batches: each looks up in which chunks its bytes
+ * are (some nanoseconds, and no memory accesses in flight together). From then on the filter is as fast as any other.
+ *
+ * Statistics take what the header records and never read the payload (perhaps_statistics.recorded is 1): set_bits and
+ * what follows from it; for blocked, fpr_now is the expectation for that fill instead of what the blocks show; for
+ * counting, `saturated` and what follows from it are 0, and times_fpr is an upper bound (for t >= 2 that of t = 1).
+ * The checksums say that they are what was saved; that the payload holds just that much is checked by perhaps_scrub() when
+ * it has been through all chunks. */
+
+/* Verifies a slice of a filter that is in use, against the checksums of its file: for processes that keep a filter open for
+ * months and call this from a timer, because memory and disks lose bits. *cursor, 0 at first, is where to go on: a chunk's
+ * number. At least one chunk is read, and more until `bytes` bytes are. Any thread, beside all other calls; two callers with a
+ * cursor each do the same work twice, and no harm.
+ *
+ *   1   No damage in this slice. *cursor was moved on: call again.
+ *   0   No damage in this slice, which was the last one. *cursor is 0 again.
+ *   <0  PERHAPS_E_DAMAGED: a chunk is not what was saved. The text names it; error->value and limit are its first and last
+ *       byte in the file, error->subject is its path. *cursor was moved behind it (to 0 after the last): call again to go
+ *       on. From now on the filter does without the chunk, as under "First touch", however it was opened. Answers
+ *       that it gave before may have been wrong: "absent" for a key that is there. (With value and limit 0, after the last
+ *       chunk: all are what was saved, but do not hold what the file records. Whoever wrote it made it up.)
+ *       PERHAPS_E_UNSUPPORTED: the filter is no view of a file, but has memory of its own, for which no checksums hold
+ *       (it may have changed since it was loaded). Save it, and perhaps_open() what was saved: that verifies the copy.
+ *       PERHAPS_E_ARGUMENT: also a cursor beyond the last chunk. In both cases *cursor is untouched.
+ *
+ * Needs no key: works for filters loaded without theirs. Reads what the operating system holds of the file: damage on the
+ * disk below its cache shows when the pages are read again. O(bytes), about 0.1 ms for each MiB. */
+PERHAPS_API int perhaps_scrub(const perhaps_filter *filter, uint64_t *cursor, uint64_t bytes, perhaps_error *error);
 
 /* Asks whether the file that a filter was opened from has been replaced or changed since, and if so opens it anew: for
  * processes that read a filter which another process saves again and again. The filter that they have stays valid and as

@@ -37,3 +37,21 @@ done
 refuse perhaps verify --json -q good.filter
 refuse perhaps verify
 refuse perhaps verify -
+# All damage, with its bytes; and by first touch, without looking for it.
+seq 3000000 >many
+perhaps create -q whole.filter many
+cp whole.filter holes.filter
+for offset in 5000 3000000 3000001; do printf X | dd of=holes.filter bs=1 seek=$offset conv=notrunc status=none; done
+show perhaps verify holes.filter
+show perhaps verify --json --no-progress holes.filter
+refuse perhaps check holes.filter keys
+seq 1000 >some
+show perhaps check --first-touch -c holes.filter some
+show perhaps check --first-touch -c whole.filter some
+show perhaps info --first-touch holes.filter
+show perhaps info --first-touch --json whole.filter
+perhaps create -q --kind counting counted.filter many
+printf XXXX | dd of=counted.filter bs=1 seek=2000000 conv=notrunc status=none
+show perhaps info --first-touch counted.filter
+head -n 3 some >three
+show perhaps count --first-touch counted.filter three
