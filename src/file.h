@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "base.h"
+#include "errors.h"
 
 struct perhaps__file_operations {
     int (*open)(const char *path, int flags, mode_t mode);
@@ -18,9 +18,27 @@ struct perhaps__file_operations {
     int (*close)(int file);
     int (*rename)(const char *from, const char *to);
     int (*remove)(const char *path);
+    int (*lock)(int file, int operation); // as flock()
+    int (*truncate)(int file, off_t size);
+    int (*flush_data)(int file); // and its size, but not its times
 };
 
 // The system's calls. Only tests point this elsewhere.
 extern const struct perhaps__file_operations *perhaps__files;
+
+// errno survives this call, so that the reason of a failure is not lost on the way to its description.
+void perhaps__close_quietly(int file);
+
+// PERHAPS_E_IO with errno: "PATH: cannot be ACTION: reason".
+int perhaps__fail_io(perhaps_error *error, const char *path, const char *action);
+
+struct perhaps__loading;
+
+// Opens a file once, without its journal.
+int perhaps__open_once(const char *path, const struct perhaps__loading *loading, perhaps_filter **filter,
+                       perhaps_error *error);
+
+// perhaps_reopen() no longer works then.
+void perhaps__forget_origin(perhaps_filter *filter);
 
 #endif
