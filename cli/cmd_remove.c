@@ -36,7 +36,7 @@ static int remove_batch(void *context, const struct input *input, const struct b
     uint8_t removed[BATCH_KEYS];
     int code = perhaps_remove_many_pointers(removal->filter, batch->keys, batch->lengths, batch->count, removed, NULL);
     if (code < 0) {
-        return fail(removal->path, "%s", perhaps_message(code));
+        return filter_fail_change(removal->path, removal->filter, code);
     }
     bool prints = given(removal->arguments, OPTION_NOT_DONE);
     for (size_t i = 0; i < batch->count; i++) {
@@ -82,7 +82,7 @@ static int remove_and_save(struct removal *removal)
     int status = visit_keys(removal->arguments, 1, false, remove_batch, removal);
     progress_end();
     if (status == STATUS_OK && removal->removed > 0) {
-        status = filter_save(removal->path, removal->filter);
+        status = filter_keep(removal->path, removal->filter);
     }
     if (status != STATUS_OK || tell_removed(removal) != STATUS_OK) {
         return STATUS_ERROR;
