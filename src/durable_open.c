@@ -53,7 +53,7 @@ static uint64_t limit_for(const perhaps_filter *filter, uint64_t asked)
     for (uint32_t i = 0; i < filter->layer_count; i++) {
         eighth += filter->layers[i]->bits / 64;
     }
-    uint64_t usual = perhaps__min(eighth > mebibyte ? eighth : mebibyte, 64 * mebibyte);
+    uint64_t usual = perhaps__min(eighth > mebibyte ? eighth : mebibyte, 16 * mebibyte);
     return asked != 0 ? asked : usual;
 }
 

@@ -345,81 +345,103 @@ static void test_appender(void **state)
     free(path);
 }
 
-// Whose journal it is.
+// Whose journal it is: files and journals of three generations of one filter.
+struct generations {
+    char *path;
+    char *name;
+    struct support_bytes journals[3]; // of generations 1 and 2, and 3 with a key in it
+    struct support_bytes file;        // of generation 3
+};
+
+static struct generations make_generations(void **state)
+{
+    struct generations made = {.path = support_path(state, "filter"), .name = support_path(state, "filter.journal")};
+    perhaps_filter *filter = support_filter(100, 0.01, 0);
+    begin(filter, made.path, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(perhaps_add(filter, &i, sizeof i), 1);
+        made.journals[i] = support_read_file(made.name);
+        assert_int_equal(i == 2 ? PERHAPS_OK : perhaps_fold_journal(filter, NULL), PERHAPS_OK);
+    }
+    perhaps_free(filter);
+    made.file = support_read_file(made.path);
+    return made;
+}
+
+static void free_generations(struct generations *made)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        free(made->journals[i].data);
+    }
+    free(made->file.data);
+    free(made->path);
+    free(made->name);
+}
+
+// Readers and writers refuse it alike.
+static void check_refused(const struct generations *made, struct support_bytes journal, const char *text)
+{
+    perhaps_error error = SUPPORT_ERROR;
+    perhaps_filter *opened = NULL;
+    support_write_file(made->name, journal.data, journal.size);
+    support_assert_failed(perhaps_open(made->path, NULL, &opened, &error), PERHAPS_E_JOURNAL, &error);
+    assert_non_null(strstr(error.text, text));
+    assert_int_equal(fail_to_open_durable(made->path, &error), PERHAPS_E_JOURNAL);
+    assert_non_null(strstr(error.text, text));
+    assert_non_null(strstr(error.subject, "filter.journal"));
+}
+
 static void test_foreign_journals(void **state)
 {
-    char *path = support_path(state, "filter");
-    char *name = support_path(state, "filter.journal");
+    struct generations made = make_generations(state);
     perhaps_error error = SUPPORT_ERROR;
-    perhaps_filter *filter = support_filter(100, 0.01, 0);
     perhaps_filter *opened = NULL;
-    support_save(filter, path);
-    assert_int_equal(fail_to_open_durable(path, &error), PERHAPS_E_UNSUPPORTED); // a plain file
-    begin(filter, path, 0);
-    struct support_bytes first = support_read_file(name);
-    assert_int_equal(perhaps_add(filter, "a", 1), 1);
-    struct support_bytes second = support_read_file(name);
-    assert_int_equal(perhaps_fold_journal(filter, NULL), PERHAPS_OK);
-    struct support_bytes third = support_read_file(name);
-    assert_int_equal(perhaps_fold_journal(filter, NULL), PERHAPS_OK);
-    struct support_bytes folded = support_read_file(path);
-    perhaps_free(filter);
-
-    assert_int_equal(unlink(name), 0); // missing
-    assert_int_equal(fail_to_open_durable(path, &error), PERHAPS_E_JOURNAL);
+    assert_int_equal(unlink(made.name), 0);
+    assert_int_equal(fail_to_open_durable(made.path, &error), PERHAPS_E_JOURNAL);
     assert_non_null(strstr(error.text, "missing"));
-    support_assert_failed(perhaps_open(path, NULL, &opened, &error), PERHAPS_E_JOURNAL, &error);
-
-    support_write_file(name, second.data, second.size); // two generations old
-    assert_int_equal(fail_to_open_durable(path, &error), PERHAPS_E_JOURNAL);
-    assert_non_null(strstr(error.text, "generation 1"));
-    support_assert_failed(perhaps_open(path, NULL, &opened, &error), PERHAPS_E_JOURNAL, &error);
-
-    support_write_file(name, third.data, third.size); // the crash between folding and a new journal
-    perhaps_free(support_open(path, 0));
-    filter = open_durable(path, 0, 0);
-    assert_int_equal(perhaps_might_contain(filter, "a", 1), 1);
-    assert_int_equal(perhaps_add(filter, "b", 1), 1);
+    support_assert_failed(perhaps_open(made.path, NULL, &opened, &error), PERHAPS_E_JOURNAL, &error);
+    check_refused(&made, made.journals[0], "generation 1"); // two generations old
+    check_refused(&made, made.file, "begins with other bytes");
+    check_refused(&made, (struct support_bytes){made.file.data, 0}, "begins with other bytes");
+    // The crash between folding and a new journal: what is in the old one is in the filter.
+    support_write_file(made.name, made.journals[1].data, made.journals[1].size);
+    perhaps_free(support_open(made.path, 0));
+    perhaps_filter *filter = open_durable(made.path, 0, 0);
     assert_int_equal(journal_of(filter).generation, 3);
+    assert_int_equal(journal_of(filter).operations, 0);
+    assert_int_equal(perhaps_add(filter, "b", 1), 1);
     perhaps_free(filter);
-    struct support_bytes newest = support_read_file(name);
+    assert_int_equal(journal_of(filter = support_open(made.path, 0)).operations, 1);
+    perhaps_free(filter);
+    free_generations(&made);
+}
 
-    // A file of an older generation, with a journal that came later.
-    struct support_bytes older = support_copy(folded);
-    format_put(older.data, 152, 8, 2);
-    format_put_checksum(older.data, (size_t)format_get(older.data, FORMAT_HEADER_SIZE, 8));
-    support_write_file(path, older.data, older.size);
-    assert_int_equal(fail_to_open_durable(path, &error), PERHAPS_E_JOURNAL);
-    support_assert_failed(perhaps_open(path, NULL, &opened, &error), PERHAPS_E_JOURNAL, &error);
-    // The same generation, but other bytes.
-    format_put(older.data, 152, 8, 3);
-    format_put(older.data, 128, 8, 0);
-    format_put(older.data, 64, 8, format_get(older.data, 64, 8));
-    support_write_file(path, folded.data, folded.size);
-    perhaps_free(support_open(path, 0));
-    // Another filter's.
-    format_put(older.data, 144, 8, 4711);
-    format_put_checksum(older.data, (size_t)format_get(older.data, FORMAT_HEADER_SIZE, 8));
-    support_write_file(path, older.data, older.size);
-    assert_int_equal(fail_to_open_durable(path, &error), PERHAPS_E_JOURNAL);
-    assert_non_null(strstr(error.text, "another filter"));
-    // No journal at all.
-    support_write_file(path, folded.data, folded.size);
-    support_write_file(name, folded.data, folded.size);
-    assert_int_equal(fail_to_open_durable(path, &error), PERHAPS_E_JOURNAL);
-    support_write_file(name, "", 0);
-    assert_int_equal(fail_to_open_durable(path, &error), PERHAPS_E_JOURNAL);
-    support_write_file(name, newest.data, newest.size);
-    perhaps_free(open_durable(path, 0, 0));
-
-    free(first.data);
-    free(second.data);
-    free(third.data);
-    free(folded.data);
-    free(older.data);
-    free(newest.data);
-    free(name);
-    free(path);
+// Files that were changed under right checksums, so that the journal is another's.
+static void test_foreign_files(void **state)
+{
+    static const struct {
+        size_t offset;
+        uint64_t value;
+        const char *text;
+    } cases[] = {
+        {144, 4711, "another filter"}, // file id
+        {152, 2, "generation 3"},      // an older generation
+        {152, 3, "generation 3"},      // the same, but the adds of another past
+        {160, 1, "generation 3"},      // folded elsewhere
+    };
+    struct generations made = make_generations(state);
+    for (size_t i = 0; i < SUPPORT_COUNT(cases); i++) {
+        struct support_bytes file = support_copy(made.file);
+        format_put(file.data, cases[i].offset, 8, cases[i].value);
+        format_put(file.data, 72, 8, 101); // capacity
+        format_put_checksum(file.data, (size_t)format_get(file.data, FORMAT_HEADER_SIZE, 8));
+        support_write_file(made.path, file.data, file.size);
+        check_refused(&made, made.journals[2], cases[i].text);
+        free(file.data);
+    }
+    support_write_file(made.path, made.file.data, made.file.size);
+    perhaps_free(open_durable(made.path, 0, 0));
+    free_generations(&made);
 }
 
 // A plain filter beside a journal of nobody's has none, and may begin one.
@@ -533,6 +555,7 @@ int main(void)
         test_in_directory(test_one_writer),
         test_in_directory(test_appender),
         test_in_directory(test_foreign_journals),
+        test_in_directory(test_foreign_files),
         test_in_directory(test_orphaned_journal),
         test_in_directory(test_misuse),
         test_in_directory(test_permissions_and_links),

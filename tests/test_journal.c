@@ -372,70 +372,95 @@ static void test_void_records(void **state)
     free(path);
 }
 
+// One call with a failing allocation.
+enum call { BEGIN, ADD, FOLD, OPEN_DURABLE, OPEN_READER, OPEN_APPENDER, CALLS };
+
+struct attempt {
+    const char *path;
+    struct support_memory memory;
+    perhaps_allocator allocator;
+    uint64_t fail; // the allocation of the call
+    int result;
+    bool changed;
+};
+
+static void change_without_memory(struct attempt *attempt, enum call call, perhaps_filter *filter)
+{
+    static const uint64_t hashes[1000] = {1};
+    if (call != BEGIN) {
+        assert_int_equal(perhaps_begin_journal(filter, attempt->path, NULL, NULL), PERHAPS_OK);
+        assert_int_equal(perhaps_add_hash(filter, 5), 1);
+    }
+    struct support_bytes before = support_encode(filter);
+    attempt->memory.fail_at = call <= FOLD ? attempt->memory.calls + attempt->fail : 0;
+    if (call == BEGIN) {
+        attempt->result = perhaps_begin_journal(filter, attempt->path, NULL, NULL);
+        assert_int_equal(access(attempt->path, F_OK) == 0, attempt->result == PERHAPS_OK);
+    } else if (call == ADD) {
+        attempt->result = perhaps_add_many_hash(filter, hashes, 1000, NULL, NULL);
+        attempt->changed = attempt->result == PERHAPS_OK;
+    } else if (call == FOLD) {
+        attempt->result = perhaps_fold_journal(filter, NULL);
+    }
+    if (!attempt->changed) {
+        support_assert_unchanged(filter, before);
+    }
+    free(before.data);
+}
+
+static void open_without_memory(struct attempt *attempt, enum call call)
+{
+    perhaps_load_options load_options = {.size = sizeof load_options, .allocator = &attempt->allocator};
+    perhaps_journal_options options = {.size = sizeof options, .load = &load_options};
+    perhaps_filter *opened = NULL;
+    perhaps_appender *appender = NULL;
+    attempt->memory.fail_at = attempt->memory.calls + attempt->fail;
+    attempt->result = call == OPEN_DURABLE  ? perhaps_open_durable(attempt->path, &options, &opened, NULL)
+                      : call == OPEN_READER ? perhaps_open(attempt->path, &load_options, &opened, NULL)
+                                            : perhaps_appender_open(attempt->path, &options, &appender, NULL);
+    assert_int_equal(opened != NULL || appender != NULL, attempt->result == PERHAPS_OK);
+    perhaps_free(opened);
+    perhaps_appender_close(appender);
+}
+
+static int attempt_call(void **state, enum call call, uint64_t fail)
+{
+    char *path = support_path(state, "filter");
+    struct attempt attempt = {.path = path, .fail = fail};
+    attempt.allocator = support_memory_allocator(&attempt.memory);
+    perhaps_options create = SUPPORT_OPTIONS(.capacity = 100, .fpr = 0.01, .allocator = &attempt.allocator);
+    perhaps_filter *filter = support_create(&create);
+    change_without_memory(&attempt, call, filter);
+    attempt.memory.fail_at = 0;
+    struct support_bytes now = support_encode(filter);
+    perhaps_free(filter);
+    if (call > FOLD) {
+        open_without_memory(&attempt, call);
+    }
+    assert_true(support_memory_is_clean(&attempt.memory));
+    if (access(path, F_OK) == 0) {
+        perhaps_filter *reader = support_open(path, 0);
+        support_assert_unchanged(reader, now);
+        perhaps_free(reader);
+    }
+    free(now.data);
+    free(path);
+    (void)support_remove_directory(state);
+    (void)support_make_directory(state);
+    return attempt.result;
+}
+
 // Every allocation of every call fails once: the call fails, the filter and what is on the disk are what they were.
 static void test_memory_runs_out(void **state)
 {
-    char *path = support_path(state, "filter");
-    static const uint64_t hashes[1000] = {1};
-    for (unsigned call = 0; call < 6; call++) {
+    for (enum call call = BEGIN; call < CALLS; call++) {
         int result = PERHAPS_E_MEMORY;
-        for (uint64_t at = 1; result == PERHAPS_E_MEMORY; at++) {
-            struct support_memory memory = {0};
-            perhaps_allocator allocator = support_memory_allocator(&memory);
-            perhaps_load_options load_options = {.size = sizeof load_options, .allocator = &allocator};
-            perhaps_journal_options options = {.size = sizeof options, .load = &load_options};
-            perhaps_options create = SUPPORT_OPTIONS(.capacity = 100, .fpr = 0.01, .allocator = &allocator);
-            perhaps_filter *filter = support_create(&create);
-            perhaps_filter *opened = NULL;
-            perhaps_appender *appender = NULL;
-            perhaps_error error = SUPPORT_ERROR;
-            if (call == 0) {
-                memory.fail_at = memory.calls + at;
-                result = perhaps_begin_journal(filter, path, NULL, &error);
-                assert_int_equal(access(path, F_OK) == 0, result == PERHAPS_OK);
-            } else {
-                assert_int_equal(perhaps_begin_journal(filter, path, NULL, &error), PERHAPS_OK);
-                assert_int_equal(perhaps_add_hash(filter, 5), 1);
-            }
-            struct support_bytes before = support_encode(filter);
-            if (call == 1) {
-                memory.fail_at = memory.calls + at;
-                result = perhaps_add_many_hash(filter, hashes, 1000, NULL, NULL);
-            } else if (call == 2) {
-                memory.fail_at = memory.calls + at;
-                result = perhaps_fold_journal(filter, &error);
-            }
-            bool changed = call == 1 && result == PERHAPS_OK;
-            if (!changed) {
-                support_assert_unchanged(filter, before);
-            }
-            perhaps_free(filter);
-            if (call >= 3) {
-                memory.fail_at = memory.calls + at;
-                result = call == 3   ? perhaps_open_durable(path, &options, &opened, &error)
-                         : call == 4 ? perhaps_open(path, &load_options, &opened, &error)
-                                     : perhaps_appender_open(path, &options, &appender, &error);
-                assert_int_equal(opened != NULL || appender != NULL, result == PERHAPS_OK);
-            }
-            perhaps_free(opened);
-            perhaps_appender_close(appender);
-            assert_true(support_memory_is_clean(&memory));
-            if (access(path, F_OK) == 0) {
-                perhaps_filter *reader = support_open(path, 0);
-                if (!changed) {
-                    support_assert_unchanged(reader, before);
-                }
-                perhaps_free(reader);
-            }
-            free(before.data);
-            (void)support_remove_directory(state);
-            (void)support_make_directory(state);
-            free(path);
-            path = support_path(state, "filter");
+        for (uint64_t fail = 1; result == PERHAPS_E_MEMORY; fail++) {
+            result = attempt_call(state, call, fail);
+            assert_true(fail > 1 || result == PERHAPS_E_MEMORY);
         }
         assert_int_equal(result, PERHAPS_OK);
     }
-    free(path);
 }
 
 #define test_in_directory(test) cmocka_unit_test_setup_teardown(test, support_make_directory, support_remove_directory)

@@ -746,7 +746,7 @@ PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, per
 typedef struct perhaps_journal_options {
     size_t size;            /* sizeof(perhaps_journal_options) */
     uint64_t journal_bytes; /* fold when the journal is larger; 0: an eighth of the payload, but at least 1 MiB
-                                         and at most 64 MiB; UINT64_MAX: never */
+                                         and at most 16 MiB; UINT64_MAX: never */
     const perhaps_load_options
         *load; /* perhaps_open_durable(), perhaps_appender_open(): how to load; NULL for all zero.
                                          Of the flags only PERHAPS_OPEN_COPY (always so), _SHARED and _CLAIM are allowed */
