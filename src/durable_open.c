@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "durable.h"
@@ -241,7 +240,7 @@ static bool draw_identity(struct perhaps__identity *identity)
 {
     *identity = (struct perhaps__identity){.generation = 1};
     while (identity->id == 0) {
-        if (getentropy(&identity->id, sizeof identity->id) != 0) {
+        if (perhaps__files->draw(&identity->id, sizeof identity->id) != 0) {
             return false;
         }
     }

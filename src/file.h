@@ -20,7 +20,8 @@ struct perhaps__file_operations {
     int (*remove)(const char *path);
     int (*lock)(int file, int operation); // as flock()
     int (*truncate)(int file, off_t size);
-    int (*flush_data)(int file); // and its size, but not its times
+    int (*flush_data)(int file);           // and its size, but not its times
+    int (*draw)(void *bytes, size_t size); // at random, as getentropy()
 };
 
 // The system's calls. Only tests point this elsewhere.

@@ -108,9 +108,14 @@ static int faulty_flush_data(int file)
     return strikes(FLUSH_DATA) ? -1 : real->flush_data(file);
 }
 
+static int faulty_draw(void *bytes, size_t size)
+{
+    return strikes(DRAW) ? -1 : real->draw(bytes, size);
+}
+
 const struct perhaps__file_operations faulty_files = {
-    faulty_open,  faulty_stat,   faulty_read_at, faulty_write, faulty_set_mode, faulty_flush,
-    faulty_close, faulty_rename, faulty_remove,  faulty_lock,  faulty_truncate, faulty_flush_data,
+    faulty_open,   faulty_stat,   faulty_read_at, faulty_write,    faulty_set_mode,   faulty_flush, faulty_close,
+    faulty_rename, faulty_remove, faulty_lock,    faulty_truncate, faulty_flush_data, faulty_draw,
 };
 
 void arm(unsigned at, enum effect effect, int reason)

@@ -20,6 +20,7 @@ enum operation {
     LOCK,
     TRUNCATE,
     FLUSH_DATA,
+    DRAW,
     OPERATIONS
 };
 enum effect { FAIL, SHORT, NOTHING, KILL };
