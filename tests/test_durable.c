@@ -444,6 +444,80 @@ static void test_foreign_files(void **state)
     free_generations(&made);
 }
 
+// What a crash leaves of a record is not in the way of the next one.
+static void test_torn_end(void **state)
+{
+    char *path = support_path(state, "filter");
+    char *name = support_path(state, "filter.journal");
+    perhaps_filter *filter = support_filter(100, 0.01, 0);
+    begin(filter, path, 0);
+    assert_int_equal(perhaps_add(filter, "a", 1), 1);
+    assert_int_equal(perhaps_add(filter, "b", 1), 1);
+    perhaps_free(filter);
+    struct support_bytes journal = support_read_file(name);
+    for (size_t left = 1; left < 40; left++) { // of the second record
+        for (unsigned appending = 0; appending < 2; appending++) {
+            support_write_file(name, journal.data, journal.size - left);
+            const uint64_t hash = 77;
+            if (appending != 0) {
+                perhaps_appender *appender = NULL;
+                assert_int_equal(perhaps_appender_open(path, NULL, &appender, NULL), PERHAPS_OK);
+                assert_int_equal(perhaps_appender_add_many_hash(appender, &hash, 1, NULL), PERHAPS_OK);
+                perhaps_appender_close(appender);
+            } else {
+                filter = open_durable(path, 0, 0);
+                assert_int_equal(perhaps_add_hash(filter, hash), 1);
+                perhaps_free(filter);
+            }
+            filter = support_open(path, 0);
+            assert_int_equal(journal_of(filter).operations, 2);
+            assert_int_equal(perhaps_might_contain(filter, "a", 1), 1);
+            assert_int_equal(perhaps_might_contain(filter, "b", 1), 0);
+            assert_int_equal(perhaps_might_contain_hash(filter, hash), 1);
+            perhaps_free(filter);
+        }
+    }
+    free(journal.data);
+    free(name);
+    free(path);
+}
+
+static perhaps_filter *folding;
+static const struct perhaps__file_operations *usual;
+
+// Before a reader opens the journal, a writer folds it.
+static int open_after_folding(const char *path, int flags, mode_t mode)
+{
+    size_t length = strlen(path);
+    if (folding != NULL && length > 8 && strcmp(path + length - 8, ".journal") == 0) {
+        perhaps_filter *writer = folding;
+        folding = NULL;
+        assert_int_equal(perhaps_fold_journal(writer, NULL), PERHAPS_OK);
+    }
+    return usual->open(path, flags, mode);
+}
+
+static void test_folded_while_it_is_opened(void **state)
+{
+    char *path = support_path(state, "filter");
+    perhaps_filter *writer = support_filter(100, 0.01, 0);
+    begin(writer, path, 0);
+    assert_int_equal(perhaps_add(writer, "a", 1), 1);
+    usual = perhaps__files;
+    struct perhaps__file_operations files = *usual;
+    files.open = open_after_folding;
+    perhaps__files = &files;
+    folding = writer;
+    perhaps_filter *reader = support_open(path, 0);
+    perhaps__files = usual;
+    assert_null(folding);
+    assert_int_equal(journal_of(reader).generation, 2);
+    assert_int_equal(perhaps_might_contain(reader, "a", 1), 1);
+    perhaps_free(reader);
+    perhaps_free(writer);
+    free(path);
+}
+
 // A plain filter beside a journal of nobody's has none, and may begin one.
 static void test_orphaned_journal(void **state)
 {
@@ -556,6 +630,8 @@ int main(void)
         test_in_directory(test_appender),
         test_in_directory(test_foreign_journals),
         test_in_directory(test_foreign_files),
+        test_in_directory(test_torn_end),
+        test_in_directory(test_folded_while_it_is_opened),
         test_in_directory(test_orphaned_journal),
         test_in_directory(test_misuse),
         test_in_directory(test_permissions_and_links),
