@@ -10,18 +10,15 @@
 #include "options.h"
 #include "output.h"
 #include "report.h"
-
-enum { BUSY_MILLISECONDS = 5000 };
-static const char sqlite_prefix[] = "sqlite:";
+#include "store.h"
 
 struct guarding {
     const struct arguments *arguments;
     const char *path;
     perhaps_filter *filter;
-    perhaps_store_sqlite *sqlite;
-    perhaps_store store;
+    struct opened_store store;
     perhaps_guard *guard;
-    char *packed; // the keys of a batch without separators: the form that the guard's batch call takes
+    char *packed; // the keys of a batch, canonical and without separators: the form that the guard's batch call takes
     size_t capacity;
     bool store_failed;
     struct audit audit;
@@ -32,10 +29,8 @@ static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[
 {
     size_t total = 0;
     for (size_t i = 0; i < batch->count; i++) {
-        offsets[i] = total;
         total += batch->lengths[i];
     }
-    offsets[batch->count] = total;
     if (total > g->capacity) {
         char *packed = realloc(g->packed, total);
         if (packed == NULL) {
@@ -44,11 +39,14 @@ static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[
         g->packed = packed;
         g->capacity = total;
     }
+    size_t used = 0;
     for (size_t i = 0; i < batch->count; i++) {
+        offsets[i] = used;
         if (batch->lengths[i] > 0) {
-            memcpy(g->packed + offsets[i], batch->keys[i], batch->lengths[i]);
+            used += perhaps_canonical(g->store.canonical, batch->keys[i], batch->lengths[i], g->packed + used);
         }
     }
+    offsets[batch->count] = used;
     return STATUS_OK;
 }
 
@@ -56,10 +54,10 @@ static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[
 static int ask_store(struct guarding *g, const void *key, size_t length)
 {
     perhaps_error error = {.size = sizeof error};
-    int found = g->store.contains(g->store.context, key, length, &error);
+    int found = g->store.store.contains(g->store.store.context, key, length, &error);
     if (found < 0) {
         g->store_failed = true;
-        (void)fail_library(g->arguments->values[OPTION_STORE], found, &error);
+        (void)fail_library(g->store.name, found, &error);
         return -1;
     }
     return found;
@@ -100,7 +98,7 @@ static int answer(struct guarding *g, bool let_through, const void *key, size_t 
 static int guard_batch(void *context, const struct input *input, const struct batch *batch)
 {
     struct guarding *g = context;
-    uint64_t offsets[BATCH_KEYS + 1];
+    uint64_t offsets[BATCH_KEYS + 1] = {0};
     uint8_t answers[BATCH_KEYS];
     if (pack(g, batch, offsets) != STATUS_OK) {
         return STATUS_ERROR;
@@ -110,7 +108,8 @@ static int guard_batch(void *context, const struct input *input, const struct ba
         return fail(g->path, "%s", perhaps_message(code));
     }
     for (size_t i = 0; i < batch->count; i++) {
-        int found = answer(g, answers[i] != 0, batch->keys[i], batch->lengths[i]);
+        size_t length = (size_t)(offsets[i + 1] - offsets[i]);
+        int found = answer(g, answers[i] != 0, length > 0 ? g->packed + offsets[i] : "", length);
         if (found < 0) {
             return STATUS_ERROR;
         }
@@ -125,42 +124,13 @@ static int guard_batch(void *context, const struct input *input, const struct ba
     return output_broken() ? STATUS_ERROR : STATUS_OK;
 }
 
-static int refuse_missing_options(const struct arguments *arguments)
-{
-    static const enum option_id needed[] = {OPTION_STORE, OPTION_TABLE, OPTION_COLUMN};
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (!given(arguments, needed[i])) {
-            return fail_usage("guard", "%s is missing", option_shown(needed[i]));
-        }
-    }
-    const char *store = arguments->values[OPTION_STORE];
-    if (strncmp(store, sqlite_prefix, sizeof sqlite_prefix - 1) != 0 || store[sizeof sqlite_prefix - 1] == '\0') {
-        return fail_usage("guard", "--store: '%s' is not of the form sqlite:PATH", store);
-    }
-    return STATUS_OK;
-}
-
-static int open_store(struct guarding *g)
-{
-    const struct arguments *arguments = g->arguments;
-    const char *path = arguments->values[OPTION_STORE] + sizeof sqlite_prefix - 1;
-    unsigned busy = given(arguments, OPTION_NO_WAIT) ? 0 : BUSY_MILLISECONDS;
-    perhaps_error error = {.size = sizeof error};
-    int code = perhaps_store_sqlite_open(path, arguments->values[OPTION_TABLE], arguments->values[OPTION_COLUMN], busy,
-                                         &g->sqlite, &error);
-    if (code == 0) {
-        code = perhaps_store_sqlite_store(g->sqlite, &g->store);
-    }
-    return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
-}
-
 static int prepare(struct guarding *g)
 {
     if (filter_open(g->path, &g->filter) != STATUS_OK || filter_needs_bytes(g->path, g->filter) != STATUS_OK ||
-        open_store(g) != STATUS_OK) {
+        store_open(g->arguments, &g->store) != STATUS_OK) {
         return STATUS_ERROR;
     }
-    perhaps_guard_options options = {.size = sizeof options, .filter = g->filter, .store = &g->store};
+    perhaps_guard_options options = {.size = sizeof options, .filter = g->filter, .store = &g->store.store};
     perhaps_error error = {.size = sizeof error};
     int code = perhaps_guard_create(&options, &g->guard, &error);
     return code < 0 ? fail_library(g->path, code, &error) : STATUS_OK;
@@ -189,8 +159,7 @@ static int run(struct guarding *g)
     if (g->store_failed || output_broken()) {
         return STATUS_ERROR;
     }
-    int indexed = perhaps_store_sqlite_indexed(g->sqlite);
-    if (report_guard(g->arguments, &statistics, &g->audit, indexed) != STATUS_OK || refuse_missed(g) != STATUS_OK) {
+    if (report_guard(g->arguments, &statistics, &g->audit, &g->store) != STATUS_OK || refuse_missed(g) != STATUS_OK) {
         return STATUS_ERROR;
     }
     if (status != STATUS_OK) {
@@ -201,14 +170,14 @@ static int run(struct guarding *g)
 
 int command_guard(const struct arguments *arguments)
 {
-    if (refuse_missing_options(arguments) != STATUS_OK) {
+    if (store_options_check(arguments) != STATUS_OK) {
         return STATUS_ERROR;
     }
     struct guarding g = {.arguments = arguments, .path = arguments->operands[0]};
     int status = run(&g);
     free(g.packed);
     perhaps_guard_free(g.guard);
-    perhaps_store_sqlite_close(g.sqlite);
+    store_close(&g.store);
     perhaps_free(g.filter);
     return status;
 }

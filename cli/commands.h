@@ -72,7 +72,7 @@ enum { ANY_NUMBER = 0x7fffffff };
       "interval (Wilson) beside the predicted one and the target. A present key that is answered \"absent\" is an "    \
       "error.\n"                                                                                                       \
       "  perhaps calibrate seen.filter --present added.txt --absent others.txt")                                       \
-    X(GUARD, guard, "[OPTION...] FILTER --store STORE --table T --column C [KEYS...]", 1, ANY_NUMBER,                  \
+    X(GUARD, guard, "[OPTION...] FILTER --store STORE {--table T --column C | --query SQL} [KEYS...]", 1, ANY_NUMBER,  \
       "print the keys that a store has, asking it as little as possible",                                              \
       "Asks the filter for every key, and the store only for those that may be present; prints the ones that the "     \
       "store confirms. The report says what was saved and how often the filter was wrong. Exit status: 0 a key was "   \

@@ -15,6 +15,7 @@
 #include "messages.h"
 #include "options.h"
 #include "output.h"
+#include "store.h"
 
 enum { TEXT_SIZE = 2048, PATH_SIZE = 4096 };
 
@@ -37,7 +38,7 @@ static void describe_absent(char *text, size_t room, const struct arguments *arg
 
 // Standard error may be shared with other processes: the whole report in one write.
 static void print_human(const struct arguments *arguments, const perhaps_guard_statistics *s, const struct audit *audit,
-                        int indexed)
+                        const struct opened_store *store)
 {
     char absent[96];
     describe_absent(absent, sizeof absent, arguments, s, audit);
@@ -58,21 +59,31 @@ static void print_human(const struct arguments *arguments, const perhaps_guard_s
                           "FPR target:         %.4g\n"
                           "verdict:            %s\n",
                           s->queries, s->surely_absent, absent, s->perhaps + audit->audited,
-                          indexed ? "" : " (each scans the table: the column has no index)", s->confirmed, s->refuted,
-                          rate, s->fpr_predicted, s->fpr_target, perhaps_guard_verdict_name(s->verdict));
+                          store->indexed != 0 ? "" : " (each scans the table: the column has no index)", s->confirmed,
+                          s->refuted, rate, s->fpr_predicted, s->fpr_target, perhaps_guard_verdict_name(s->verdict));
     (void)write_all(STDERR_FILENO, text, (size_t)length);
+}
+
+static void fill_option(struct json *json, const char *name, const char *value)
+{
+    if (value != NULL) {
+        json_bytes(json, name, value, strlen(value));
+    }
 }
 
 // The names are those of perhaps_guard_statistics and are an interface: see perhaps(1).
 static void fill_json(struct json *json, const struct arguments *arguments, const perhaps_guard_statistics *s,
-                      const struct audit *audit, int indexed)
+                      const struct audit *audit, const struct opened_store *store)
 {
     json_open(json, NULL);
     json_bytes(json, "filter", arguments->operands[0], strlen(arguments->operands[0]));
-    json_bytes(json, "store", arguments->values[OPTION_STORE], strlen(arguments->values[OPTION_STORE]));
-    json_bytes(json, "table", arguments->values[OPTION_TABLE], strlen(arguments->values[OPTION_TABLE]));
-    json_bytes(json, "column", arguments->values[OPTION_COLUMN], strlen(arguments->values[OPTION_COLUMN]));
-    json_bool(json, "indexed", indexed != 0);
+    json_bytes(json, "store", store->name, strlen(store->name));
+    fill_option(json, "schema", arguments->values[OPTION_SCHEMA]);
+    fill_option(json, "table", arguments->values[OPTION_TABLE]);
+    fill_option(json, "column", arguments->values[OPTION_COLUMN]);
+    fill_option(json, "query", arguments->values[OPTION_QUERY]);
+    fill_option(json, "canonical", arguments->values[OPTION_CANONICAL]);
+    json_bool(json, "indexed", store->indexed != 0);
     json_unsigned(json, "queries", s->queries);
     json_unsigned(json, "surely_absent", s->surely_absent);
     json_unsigned(json, "perhaps", s->perhaps);
@@ -148,11 +159,11 @@ static int replace_file(const char *path, const struct json *json)
 }
 
 static int write_json(const struct arguments *arguments, const perhaps_guard_statistics *s, const struct audit *audit,
-                      int indexed)
+                      const struct opened_store *store)
 {
     const char *path = arguments->values[OPTION_REPORT];
     struct json json = {0};
-    fill_json(&json, arguments, s, audit, indexed);
+    fill_json(&json, arguments, s, audit, store);
     int status;
     if (json.failed) {
         status = fail(path, "there is not enough memory for the report");
@@ -164,13 +175,13 @@ static int write_json(const struct arguments *arguments, const perhaps_guard_sta
 }
 
 int report_guard(const struct arguments *arguments, const perhaps_guard_statistics *statistics,
-                 const struct audit *audit, int indexed)
+                 const struct audit *audit, const struct opened_store *store)
 {
     if (given(arguments, OPTION_REPORT)) {
-        return write_json(arguments, statistics, audit, indexed);
+        return write_json(arguments, statistics, audit, store);
     }
     if (!given(arguments, OPTION_QUIET)) {
-        print_human(arguments, statistics, audit, indexed);
+        print_human(arguments, statistics, audit, store);
     }
     return STATUS_OK;
 }

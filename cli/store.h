@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// The authoritative store that --store, --table, --column, --query and --canonical name.
+#ifndef PERHAPS_CLI_STORE_H
+#define PERHAPS_CLI_STORE_H
+
+#include <perhaps/guard.h>
+
+struct arguments;
+
+struct opened_store {
+    perhaps_store_sqlite *sqlite;     // one of these two
+    perhaps_store_postgres *postgres; //
+    perhaps_store store;
+    uint32_t canonical; // set of enum perhaps_canonical_form
+    int indexed;
+    const char *name; // for messages and reports: without a password
+};
+
+// Complains and returns STATUS_ERROR for options that are missing, too many, or of no known form.
+int store_options_check(const struct arguments *arguments);
+
+// Opens what the options name; they were checked. Complains and returns STATUS_ERROR.
+int store_open(const struct arguments *arguments, struct opened_store *opened);
+void store_close(struct opened_store *opened);
+
+#endif
