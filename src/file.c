@@ -222,15 +222,17 @@ static int open_journaled(const char *path, const struct perhaps__loading *loadi
                           perhaps_error *error)
 {
     int result = perhaps__open_once(path, loading, opened, error);
-    if (result == PERHAPS_OK && (*opened)->identity.id != 0 && (*opened)->growth.factor != 0 &&
-        (*opened)->mapping != NULL) {
+    if (*opened == NULL || (*opened)->identity.id == 0) {
+        return result;
+    }
+    if ((*opened)->growth.factor != 0 && (*opened)->mapping != NULL) {
         struct perhaps__loading copied = *loading;
         copied.flags = (loading->flags & PERHAPS_OPEN_KEYLESS) | PERHAPS_OPEN_COPY;
         perhaps_free(*opened);
         *opened = NULL;
         result = perhaps__open_once(path, &copied, opened, error);
     }
-    if (result < 0 || (*opened)->identity.id == 0) {
+    if (*opened == NULL || (*opened)->identity.id == 0) { // another file, perhaps
         return result;
     }
     struct stat journal;

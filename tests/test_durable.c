@@ -616,7 +616,8 @@ static int flush_nothing(int file)
 
 int main(void)
 {
-    struct perhaps__file_operations files = *perhaps__files;
+    static struct perhaps__file_operations files;
+    files = *perhaps__files;
     files.flush = flush_nothing;
     files.flush_data = flush_nothing;
     perhaps__files = &files;

@@ -530,6 +530,6 @@ int main(int argc, char **argv)
         test_in_directory(test_killed_at_random_moments),
     };
     flush(false);
-    kills = argc > 1 ? (unsigned)atoi(argv[1]) : kills;
+    kills = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : kills;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

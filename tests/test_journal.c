@@ -467,7 +467,8 @@ static void test_memory_runs_out(void **state)
 
 int main(void)
 {
-    struct perhaps__file_operations files = *perhaps__files;
+    static struct perhaps__file_operations files;
+    files = *perhaps__files;
     files.flush = flush_nothing; // only takes time here
     files.flush_data = flush_nothing;
     perhaps__files = &files;
