@@ -97,7 +97,7 @@ static int add_portion(struct adder *adder, const struct portion *portion)
             at++;
             most = 1;
         } else if (code < 0) {
-            return fail(adder->path, "%s", perhaps_message(code));
+            return filter_fail_change(adder->path, adder->filter, code);
         }
     }
     return STATUS_OK;

@@ -64,7 +64,10 @@ static int compact_and_save(const struct arguments *arguments, perhaps_filter *f
 int command_compact(const struct arguments *arguments)
 {
     perhaps_filter *filter = NULL;
-    int status = filter_open_locked_any(arguments, &filter);
+    int status = filter_lock(arguments);
+    if (status == STATUS_OK) {
+        status = filter_open_copy(arguments->operands[0], &filter);
+    }
     if (status == STATUS_OK) {
         status = compact_and_save(arguments, filter);
     }

@@ -246,6 +246,12 @@ static void tell_created(const struct creation *creation)
     }
 }
 
+static int save(const struct creation *creation)
+{
+    return given(creation->arguments, OPTION_JOURNAL) ? filter_begin_journal(creation->path, creation->filter)
+                                                      : filter_save(creation->path, creation->filter);
+}
+
 static int create(struct creation *creation)
 {
     bool sized = is_sized(&creation->options);
@@ -257,7 +263,7 @@ static int create(struct creation *creation)
         status = fail_refused(&creation->adder, "; no filter was made");
     }
     if (status == STATUS_OK) {
-        status = filter_save(creation->path, creation->filter);
+        status = save(creation);
     }
     if (status == STATUS_OK) {
         tell_created(creation);

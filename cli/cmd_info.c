@@ -167,6 +167,29 @@ static void print_key(const perhaps_filter *filter, const perhaps_statistics *s)
     }
 }
 
+static void print_journal(const perhaps_filter *filter)
+{
+    perhaps_journal journal = {.size = sizeof journal};
+    (void)perhaps_journal_of(filter, &journal);
+    if (journal.file_id != 0) {
+        output_format("%-20s%" PRIu64 " operation%s in %" PRIu64 " bytes, generation %" PRIu64 "\n",
+                      "journal:", journal.operations, plural(journal.operations), journal.bytes, journal.generation);
+    }
+}
+
+static void put_journal(struct json *json, const perhaps_filter *filter)
+{
+    perhaps_journal journal = {.size = sizeof journal};
+    (void)perhaps_journal_of(filter, &journal);
+    if (journal.file_id != 0) {
+        json_open(json, "journal");
+        json_unsigned(json, "operations", journal.operations);
+        json_unsigned(json, "bytes", journal.bytes);
+        json_unsigned(json, "generation", journal.generation);
+        json_close(json);
+    }
+}
+
 static int print_human(const char *path, const perhaps_filter *filter, const perhaps_statistics *s)
 {
     output_format("%-20s", "filter:");
@@ -194,6 +217,7 @@ static int print_human(const char *path, const perhaps_filter *filter, const per
         print_text_row("payload:", "not read: what the header records");
     }
     print_kind_rows(s);
+    print_journal(filter);
     return print_metadata(filter);
 }
 
@@ -289,6 +313,7 @@ static int print_json(const char *path, const perhaps_filter *filter, const perh
         json_bool(&json, "recorded", true);
     }
     put_kind_members(&json, s);
+    put_journal(&json, filter);
     const void *metadata = NULL;
     size_t length = 0;
     (void)perhaps_metadata(filter, &metadata, &length);

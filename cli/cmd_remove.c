@@ -46,7 +46,7 @@ static int remove_keys(struct removal *removal, const struct batch *batch, uint8
         if (code == PERHAPS_E_AMBIGUOUS) {
             results[at++] = AMBIGUOUS;
         } else if (code < 0) {
-            return fail(removal->path, "%s", perhaps_message(code));
+            return filter_fail_change(removal->path, removal->filter, code);
         }
     }
     return STATUS_OK;
@@ -112,7 +112,7 @@ static int remove_and_save(struct removal *removal)
     int status = visit_keys(removal->arguments, 1, false, remove_batch, removal);
     progress_end();
     if (status == STATUS_OK && removal->removed + removal->ambiguous > 0) { // both are counted in it
-        status = filter_save(removal->path, removal->filter);
+        status = filter_keep(removal->path, removal->filter);
     }
     if (status != STATUS_OK || tell_removed(removal) != STATUS_OK) {
         return STATUS_ERROR;

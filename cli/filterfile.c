@@ -27,6 +27,15 @@ int filter_load(const char *path, uint32_t flags, perhaps_filter **filter, perha
     return perhaps_open(path, &options, filter, error);
 }
 
+static int fail_open(const char *path, int code, const perhaps_error *error)
+{
+    if (code == PERHAPS_E_KEY && key_given() == NULL) {
+        return fail(path,
+                    "has a secret key, without which it cannot be asked; --key-file names the file that holds it");
+    }
+    return fail_library(path, code, error);
+}
+
 static int open_with(const char *path, uint32_t flags, perhaps_filter **filter)
 {
     if (filter_refuse_dash(path) != STATUS_OK) {
@@ -34,11 +43,7 @@ static int open_with(const char *path, uint32_t flags, perhaps_filter **filter)
     }
     perhaps_error error = {.size = sizeof error};
     int code = filter_load(path, flags, filter, &error);
-    if (code == PERHAPS_E_KEY && key_given() == NULL) {
-        return fail(path,
-                    "has a secret key, without which it cannot be asked; --key-file names the file that holds it");
-    }
-    return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
+    return code < 0 ? fail_open(path, code, &error) : STATUS_OK;
 }
 
 int filter_open(const char *path, perhaps_filter **filter)
@@ -92,23 +97,129 @@ int filter_needs_bytes(const char *path, const perhaps_filter *filter)
     if (statistics.hash_source != PERHAPS_HASH_CALLER) {
         return STATUS_OK;
     }
+    return filter_fail_hashes(path);
+}
+
+int filter_fail_hashes(const char *path)
+{
     return fail(path, "its keys are hashes that a program supplied; it cannot be asked for the bytes of a key");
 }
 
-int filter_save(const char *path, const perhaps_filter *filter)
+// Signals that would end the process wait, since temporary files would otherwise stay behind.
+static void hold_signals(sigset_t *before)
 {
     sigset_t deadly;
-    sigset_t before;
     (void)sigemptyset(&deadly);
     (void)sigaddset(&deadly, SIGINT);
     (void)sigaddset(&deadly, SIGTERM);
     (void)sigaddset(&deadly, SIGHUP);
     (void)sigaddset(&deadly, SIGQUIT);
-    (void)sigprocmask(SIG_BLOCK, &deadly, &before);
+    (void)sigprocmask(SIG_BLOCK, &deadly, before);
+}
+
+int filter_save(const char *path, const perhaps_filter *filter)
+{
+    sigset_t before;
     perhaps_error error = {.size = sizeof error};
+    hold_signals(&before);
     int code = perhaps_save(filter, path, &error);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
+}
+
+int filter_begin_journal(const char *path, perhaps_filter *filter)
+{
+    sigset_t before;
+    perhaps_error error = {.size = sizeof error};
+    hold_signals(&before);
+    int code = perhaps_begin_journal(filter, path, NULL, &error);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
+}
+
+static perhaps_journal journal_of(const perhaps_filter *filter)
+{
+    perhaps_journal journal = {.size = sizeof journal};
+    (void)perhaps_journal_of(filter, &journal); // a filter and a structure of this release: nothing can fail
+    return journal;
+}
+
+bool filter_is_durable(const perhaps_filter *filter)
+{
+    return journal_of(filter).limit != 0;
+}
+
+int filter_keep(const char *path, const perhaps_filter *filter)
+{
+    return filter_is_durable(filter) ? STATUS_OK : filter_save(path, filter);
+}
+
+static int fail_journal(const char *path, int reason)
+{
+    return fail(path, "its journal cannot be written: %s; what was read before is in it", strerror(reason));
+}
+
+int filter_fail_change(const char *path, const perhaps_filter *filter, int code)
+{
+    return code == PERHAPS_E_IO ? fail_journal(path, journal_of(filter).system_error)
+                                : fail(path, "%s", perhaps_message(code));
+}
+
+// How to open a filter with a journal.
+struct opening {
+    perhaps_load_options load;
+    perhaps_journal_options options;
+};
+
+static const perhaps_journal_options *take_opening(struct opening *opening)
+{
+    opening->load = (perhaps_load_options){.size = sizeof opening->load, .key = key_given()};
+    opening->options = (perhaps_journal_options){.size = sizeof opening->options, .load = &opening->load};
+    return &opening->options;
+}
+
+// PERHAPS_E_UNSUPPORTED: it has no journal.
+static int open_changeable(const char *path, perhaps_filter **filter)
+{
+    struct opening opening;
+    perhaps_error error = {.size = sizeof error};
+    int code = perhaps_open_durable(path, take_opening(&opening), filter, &error);
+    if (code == PERHAPS_E_UNSUPPORTED) {
+        return filter_open_copy(path, filter);
+    }
+    return code < 0 ? fail_open(path, code, &error) : STATUS_OK;
+}
+
+int filter_open_appender(const char *path, perhaps_appender **appender)
+{
+    struct opening opening;
+    perhaps_error error = {.size = sizeof error};
+    int code = perhaps_appender_open(path, take_opening(&opening), appender, &error);
+    return code < 0 && code != PERHAPS_E_UNSUPPORTED ? fail_open(path, code, &error) : STATUS_OK;
+}
+
+int filter_fail_append(const char *path, const perhaps_appender *appender, int code)
+{
+    perhaps_journal journal = {.size = sizeof journal};
+    (void)perhaps_appender_journal(appender, &journal);
+    if (code == PERHAPS_E_UNSUPPORTED) {
+        return filter_fail_hashes(path);
+    }
+    return code == PERHAPS_E_IO ? fail_journal(path, journal.system_error) : fail(path, "%s", perhaps_message(code));
+}
+
+int filter_fold(const char *path)
+{
+    struct opening opening;
+    sigset_t before;
+    perhaps_filter *filter = NULL;
+    perhaps_error error = {.size = sizeof error};
+    hold_signals(&before);
+    int code = perhaps_open_durable(path, take_opening(&opening), &filter, &error);
+    code = code < 0 ? code : perhaps_fold_journal(filter, &error);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    perhaps_free(filter);
+    return code < 0 ? fail_open(path, code, &error) : STATUS_OK;
 }
 
 // Before the lock, so that no lock is made beside a file that is not there.
@@ -124,19 +235,21 @@ static int refuse_missing(const char *path)
     return S_ISREG(status.st_mode) ? STATUS_OK : fail(path, "is not a regular file, and so no filter");
 }
 
-int filter_open_locked_any(const struct arguments *arguments, perhaps_filter **filter)
+int filter_lock(const struct arguments *arguments)
 {
     const char *path = arguments->operands[0];
-    if (refuse_missing(path) != STATUS_OK || lock_filter(path, given(arguments, OPTION_NO_WAIT)) != STATUS_OK) {
-        return STATUS_ERROR;
-    }
-    return filter_open_copy(path, filter);
+    return refuse_missing(path) != STATUS_OK ? STATUS_ERROR : lock_filter(path, given(arguments, OPTION_NO_WAIT));
+}
+
+int filter_open_to_change(const struct arguments *arguments, perhaps_filter **filter)
+{
+    const char *path = arguments->operands[0];
+    return open_changeable(path, filter) != STATUS_OK ? STATUS_ERROR : filter_needs_bytes(path, *filter);
 }
 
 int filter_open_locked(const struct arguments *arguments, perhaps_filter **filter)
 {
-    int status = filter_open_locked_any(arguments, filter);
-    return status == STATUS_OK ? filter_needs_bytes(arguments->operands[0], *filter) : status;
+    return filter_lock(arguments) != STATUS_OK ? STATUS_ERROR : filter_open_to_change(arguments, filter);
 }
 
 static int may_replace(const struct arguments *arguments, const char *path)

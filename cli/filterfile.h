@@ -28,12 +28,33 @@ bool filter_lacks_key(const perhaps_filter *filter);
 // Into memory, where it can be changed.
 int filter_open_copy(const char *path, perhaps_filter **filter);
 
-// For changing the filter that is the first operand: locked, into memory, and, but for the second one, not one of hashes.
+// For changing the filter that is the first operand: locked, into memory, and not one of hashes. With its journal, if it has
+// one: it is then durable, and every change is in the file when its call has returned. The two steps, and both.
+int filter_lock(const struct arguments *arguments);
+int filter_open_to_change(const struct arguments *arguments, perhaps_filter **filter);
 int filter_open_locked(const struct arguments *arguments, perhaps_filter **filter);
-int filter_open_locked_any(const struct arguments *arguments, perhaps_filter **filter);
+
+bool filter_is_durable(const perhaps_filter *filter);
+
+// filter_save(), unless what was changed is in the file already.
+int filter_keep(const char *path, const perhaps_filter *filter);
+
+// Replaces the file by the filter, and gives it a journal.
+int filter_begin_journal(const char *path, perhaps_filter *filter);
+
+// For adding without looking; *appender stays NULL when it has to be looked at (no journal, or it can refuse keys).
+int filter_open_appender(const char *path, perhaps_appender **appender);
+
+// Folds the journal of a locked filter into it.
+int filter_fold(const char *path);
+
+// What the library's code means where keys were added, removed or appended.
+int filter_fail_change(const char *path, const perhaps_filter *filter, int code);
+int filter_fail_append(const char *path, const perhaps_appender *appender, int code);
 
 // Refuses a filter whose keys somebody else hashes: the bytes of a line say nothing to it.
 int filter_needs_bytes(const char *path, const perhaps_filter *filter);
+int filter_fail_hashes(const char *path);
 
 // Refuses "-".
 int filter_refuse_dash(const char *path);

@@ -78,6 +78,9 @@ enum value_shape {
       "(umask 077; head -c 16 /dev/urandom > FILE) makes one. info, verify and plan can do without.")                  \
     X(METADATA, IN(CREATE), 0, "metadata", "TEXT", VALUE_TEXT, "keep this text in the filter",                         \
       "Up to 64 KiB, shown by info and never looked at.")                                                              \
+    X(JOURNAL, IN(CREATE) | IN(ADD), 0, "journal", NULL, VALUE_NONE, "give the filter a journal",                      \
+      "FILTER.journal, beside it: from then on add and remove write there what they do, which costs no more than the " \
+      "keys, and survives a crash once they are done. The two files belong together.")                                 \
     X(OUTPUT, IN(MERGE) | IN(CONVERT), 'o', "output", "OUT", VALUE_FILE, "the filter to write", "")                    \
     X(FORCE, IN(CREATE) | IN(MERGE) | IN(CONVERT), 'f', "force", NULL, VALUE_NONE, "overwrite an existing file",       \
       "It is replaced in one step when all has gone well, and untouched otherwise.")                                   \

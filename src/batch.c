@@ -9,6 +9,9 @@
 // costs a fraction of a nanosecond each.
 #define BLOCK 1024
 
+// The same where every change is recorded first: as many as a record holds.
+#define LOGGED_BLOCK 65536
+
 struct batch;
 
 // What is done with hashes that belong to keys `first` and after; how many were handled. Fewer than `count`: the next one
@@ -97,13 +100,12 @@ static void hash_block(const struct batch *batch, size_t first, size_t count, ui
     }
 }
 
-// Handles keys until the end, or one that is none or is refused, and returns how many.
-static size_t run_keys(struct batch *batch)
+// Handles keys, `most` of them at a time, until the end, or one that is none or is refused, and returns how many.
+static size_t run_blocks(struct batch *batch, uint64_t *hashes, size_t most)
 {
-    uint64_t hashes[BLOCK];
     size_t handled = 0;
     while (handled < batch->count) {
-        size_t block = (size_t)perhaps__min(batch->count - handled, BLOCK);
+        size_t block = (size_t)perhaps__min(batch->count - handled, most);
         size_t valid = valid_keys(batch->keys, handled, block);
         hash_block(batch, handled, valid, hashes);
         size_t done = batch->verb(batch, hashes, handled, valid);
@@ -114,6 +116,28 @@ static size_t run_keys(struct batch *batch)
         }
     }
     return handled;
+}
+
+// Every block is flushed to the disk: they are large.
+static size_t run_logged(struct batch *batch)
+{
+    const perhaps_allocator *allocator = &batch->filter->allocator;
+    size_t most = (size_t)perhaps__min(batch->count, LOGGED_BLOCK);
+    uint64_t *hashes = perhaps__allocate(allocator, most * sizeof *hashes);
+    if (hashes == NULL) {
+        batch->status = PERHAPS_E_MEMORY;
+        return 0;
+    }
+    size_t handled = run_blocks(batch, hashes, most);
+    perhaps__release(allocator, hashes, most * sizeof *hashes);
+    return handled;
+}
+
+static size_t run_keys(struct batch *batch)
+{
+    uint64_t hashes[BLOCK];
+    bool logged = batch->changed != NULL && batch->changed->log != NULL && batch->count > BLOCK;
+    return logged ? run_logged(batch) : run_blocks(batch, hashes, BLOCK);
 }
 
 // 0, or why the batch cannot begin.

@@ -156,6 +156,9 @@ static int may_compact(const perhaps_filter *filter, perhaps_error *error)
         return perhaps__fail(error, failure, "layers of kind %s cannot be folded; rebuild the filter from its keys",
                              perhaps__kind(filter->kind)->name);
     }
+    if (filter->log != NULL) {
+        return perhaps__fail(error, failure, "a filter with a journal, which knows keys only, cannot be compacted");
+    }
     if (filter->shared != NULL) {
         return perhaps__fail(error, failure, "a filter that threads share cannot be compacted; load it unshared");
     }

@@ -13,6 +13,8 @@ struct decoder {
     const perhaps_allocator *allocator;
     uint32_t flags;     // enum perhaps_load_flag
     const uint8_t *key; // the secret one, or NULL
+    bool header_only;
+    bool journaled;
     perhaps_error *error;
     struct perhaps__fixed_fields fixed;
     struct perhaps__layer_fields layers[PERHAPS_LAYERS_MAX]; // the first fixed.layers of them
@@ -169,6 +171,15 @@ static bool key_check_fits(const struct perhaps__fixed_fields *fixed)
     return fixed->hash_source == PERHAPS_HASH_SIPHASH ? (fixed->key_check & 1) != 0 : fixed->key_check == 0;
 }
 
+// Only filters that require a journal say whose it is.
+static bool identity_fits(const struct perhaps__fixed_fields *fixed)
+{
+    if ((fixed->flags & PERHAPS_FLAG_JOURNAL) == 0) {
+        return (fixed->file_id | fixed->generation | fixed->folded) == 0;
+    }
+    return fixed->file_id != 0 && fixed->generation != 0;
+}
+
 static int check_fixed(const struct decoder *decoder)
 {
     const struct perhaps__fixed_fields *fixed = &decoder->fixed;
@@ -182,13 +193,12 @@ static int check_fixed(const struct decoder *decoder)
         {key_check_fits(fixed), "key check value"},
         {fixed->capacity > 0, "capacity"},
         {is_rate(fixed->fpr), "false-positive rate"},
-        {(fixed->flags & ~(uint64_t)PERHAPS_FLAG_ADDS_SUMMED) == 0, "flags"},
+        {(fixed->flags & ~(uint64_t)(PERHAPS_FLAG_ADDS_SUMMED | PERHAPS_FLAG_JOURNAL)) == 0, "flags"},
         {fixed->layers >= 1 && fixed->layers <= PERHAPS_LAYERS_MAX, "number of layers"},
         {fixed->at_capacity <= PERHAPS_AT_CAPACITY_GROW, "choice at capacity"},
         {growth_fits(fixed), "growth"},
-        {(fixed->reserved2 | fixed->reserved3 | fixed->reserved4 | fixed->reserved5 | fixed->reserved6 |
-          fixed->reserved7) == 0,
-         "reserved part"},
+        {identity_fits(fixed), "file id"},
+        {(fixed->reserved5 | fixed->reserved6 | fixed->reserved7) == 0, "reserved part"},
     };
     return fail_first(decoder, checks, PERHAPS_COUNT(checks));
 }
@@ -324,6 +334,17 @@ static int check_layers(const struct decoder *decoder)
     return chunks == decoder->fixed.chunks ? PERHAPS_OK : fail_damaged(decoder, "number of chunks");
 }
 
+// Bytes alone are not the whole of a filter that has a journal.
+static int check_journal(const struct decoder *decoder)
+{
+    if ((decoder->fixed.flags & PERHAPS_FLAG_JOURNAL) != 0 && !decoder->journaled) {
+        return FAIL(
+            decoder, PERHAPS_E_JOURNAL,
+            "has a journal beside its file, without which it lacks keys; open the file, or save it elsewhere first");
+    }
+    return PERHAPS_OK;
+}
+
 // The key that was given, against the one that the filter has.
 static int check_key(const struct decoder *decoder)
 {
@@ -418,6 +439,12 @@ static int make_filter(struct decoder *decoder)
         status = perhaps_set_metadata(filter, decoder->metadata, (size_t)decoder->metadata_size);
         status = status == PERHAPS_E_MEMORY ? fail_memory(decoder) : status;
     }
+    filter->identity = (struct perhaps__identity){
+        .id = fixed->file_id,
+        .generation = fixed->generation,
+        .folded = fixed->folded,
+        .checksum = perhaps__load_little(decoder->header + decoder->header_size - 8, 8),
+    };
     filter->key_check = (uint32_t)fixed->key_check;
     filter->keyless = is_keyless(decoder); // not before: its metadata cannot be set
     return status;
@@ -526,10 +553,14 @@ static int run_steps(struct decoder *decoder)
     status = status < 0 ? status : check_extent(decoder);
     status = status < 0 ? status : read_sections(decoder);
     status = status < 0 ? status : check_layers(decoder);
+    status = status < 0 ? status : check_journal(decoder);
     status = status < 0 ? status : check_key(decoder);
     status = status < 0 ? status : make_filter(decoder);
     status = status < 0 ? status : check_probe(decoder);
-    status = status < 0 ? status : read_payload(decoder);
+    if (status < 0 || decoder->header_only) {
+        return status;
+    }
+    status = read_payload(decoder);
     status = status < 0 ? status : check_chunks(decoder);
     return status < 0 ? status : check_counts(decoder);
 }
@@ -539,7 +570,14 @@ int perhaps__decode(const struct perhaps__source *source, const struct perhaps__
 {
     const perhaps_allocator *allocator = &loading->allocator;
     struct decoder decoder = {
-        .source = source, .allocator = allocator, .flags = loading->flags, .key = loading->key, .error = error};
+        .source = source,
+        .allocator = allocator,
+        .flags = loading->flags,
+        .key = loading->key,
+        .header_only = loading->header_only,
+        .journaled = loading->journaled,
+        .error = error,
+    };
     int status = run_steps(&decoder);
     perhaps__release(allocator, decoder.header, decoder.header_size);
     if (status < 0) {

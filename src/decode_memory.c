@@ -22,6 +22,8 @@ int perhaps__take_load_options(const perhaps_load_options *given, struct perhaps
     }
     loading->flags = options.flags;
     loading->key = options.key;
+    loading->header_only = false;
+    loading->journaled = false;
     return PERHAPS_OK;
 }
 

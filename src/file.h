@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "errors.h"
 #include "filter.h"
 
 struct perhaps__file_operations {
@@ -18,6 +19,10 @@ struct perhaps__file_operations {
     int (*close)(int file);
     int (*rename)(const char *from, const char *to);
     int (*remove)(const char *path);
+    int (*lock)(int file, int operation); // as flock()
+    int (*truncate)(int file, off_t size);
+    int (*flush_data)(int file);           // and its size, but not its times
+    int (*draw)(void *bytes, size_t size); // at random, as getentropy()
 };
 
 // The system's calls. Only tests point this elsewhere.
@@ -25,5 +30,19 @@ extern const struct perhaps__file_operations *perhaps__files;
 
 // The path of the file that a filter was opened from, or NULL.
 const char *perhaps__origin_path(const perhaps_filter *filter);
+// errno survives this call, so that the reason of a failure is not lost on the way to its description.
+void perhaps__close_quietly(int file);
+
+// PERHAPS_E_IO with errno: "PATH: cannot be ACTION: reason".
+int perhaps__fail_io(perhaps_error *error, const char *path, const char *action);
+
+struct perhaps__loading;
+
+// Opens a file once, without its journal.
+int perhaps__open_once(const char *path, const struct perhaps__loading *loading, perhaps_filter **filter,
+                       perhaps_error *error);
+
+// perhaps_reopen() no longer works then.
+void perhaps__forget_origin(perhaps_filter *filter);
 
 #endif

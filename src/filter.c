@@ -183,7 +183,7 @@ uint64_t perhaps__filter_payload_size(const perhaps_filter *filter)
 
 bool perhaps__filter_is_read_only(const perhaps_filter *filter)
 {
-    return filter->mapping != NULL;
+    return filter->mapping != NULL || filter->read_only;
 }
 
 void perhaps_free(perhaps_filter *filter)
@@ -192,6 +192,9 @@ void perhaps_free(perhaps_filter *filter)
         return;
     }
     perhaps_allocator allocator = filter->allocator;
+    if (filter->log != NULL) {
+        filter->log->end(filter);
+    }
     drop_layers(filter, 0);
     while (filter->retired_count > 0) {
         release_layer(filter, filter->retired[--filter->retired_count]);
@@ -207,15 +210,8 @@ void perhaps_free(perhaps_filter *filter)
     perhaps__release(&allocator, filter, sizeof *filter);
 }
 
-int perhaps_clear(perhaps_filter *filter)
+void perhaps__filter_clear(perhaps_filter *filter)
 {
-    if (filter == NULL) {
-        return PERHAPS_E_ARGUMENT;
-    }
-    int status = perhaps__filter_may_change(filter);
-    if (status < 0) {
-        return status;
-    }
     perhaps__close(filter);
     for (uint32_t i = 0; i < filter->layer_count; i++) {
         perhaps__layer_clear(filter->layers[i]);
@@ -230,6 +226,22 @@ int perhaps_clear(perhaps_filter *filter)
     filter->ambiguous = 0;
     filter->fold = (struct perhaps__fold){0};
     perhaps__open(filter);
+}
+
+int perhaps_clear(perhaps_filter *filter)
+{
+    if (filter == NULL) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    int status = perhaps__filter_may_change(filter);
+    if (status < 0) {
+        return status;
+    }
+    if (filter->log != NULL) {
+        (void)filter->log->change(filter, &(struct perhaps__change){.verb = PERHAPS_CHANGE_CLEAR}, &status);
+        return status;
+    }
+    perhaps__filter_clear(filter);
     return PERHAPS_OK;
 }
 

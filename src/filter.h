@@ -17,6 +17,30 @@ struct perhaps__fold {
     bool running;
 };
 
+// What a change is, whoever does it.
+enum perhaps__verb { PERHAPS_CHANGE_ADD, PERHAPS_CHANGE_REMOVE, PERHAPS_CHANGE_CLEAR };
+struct perhaps__change {
+    enum perhaps__verb verb;
+    const uint64_t *hashes; // of ADD and REMOVE
+    size_t count;
+    uint8_t *out; // or NULL
+};
+
+// Where changes go first, in a filter that is written to a journal: layer 4 knows more about it.
+struct perhaps__log {
+    // perhaps__filter_apply() when the change is recorded; otherwise 0, and *refusal says why.
+    size_t (*change)(perhaps_filter *filter, const struct perhaps__change *change, int *refusal);
+    void (*end)(perhaps_filter *filter); // of the filter's life
+};
+
+// Which file a journal belongs to; docs/format.md. All zero: the filter has none.
+struct perhaps__identity {
+    uint64_t id;
+    uint64_t generation;
+    uint64_t folded;
+    uint64_t checksum; // of the file's header
+};
+
 struct perhaps_filter {
     struct perhaps__view view; // first: see perhaps_ask_hash()
     uint32_t kind;
@@ -26,6 +50,7 @@ struct perhaps_filter {
     double fpr;
     struct perhaps__setting setting;
     struct perhaps__shared *shared; // or NULL
+    struct perhaps__log *log;       // or NULL
     bool adds_exact;                // false after a merge
     uint32_t at_capacity;           // enum perhaps_at_capacity
     struct perhaps__growth growth;
@@ -41,7 +66,8 @@ struct perhaps_filter {
     uint8_t *metadata;
     size_t metadata_size;
     perhaps_allocator allocator;
-    bool keyless; // loaded without its key: it tells what is in its header, and nothing of keys
+    bool read_only; // though its payload is memory of its own, or is mapped privately
+    bool keyless;   // loaded without its key: it tells what is in its header, and nothing of keys
     // The mapped file that holds the payload of a read-only filter, or NULL; unmap gives it back.
     void *mapping;
     size_t mapping_size;
@@ -50,6 +76,10 @@ struct perhaps_filter {
     struct perhaps__origin *origin;
     size_t origin_size;
     struct perhaps__chunks *chunks; // of a mapped filter, or NULL
+    // Of a filter that was loaded, and what its journal said then.
+    struct perhaps__identity identity;
+    uint64_t journal_operations;
+    uint64_t journal_bytes;
     // The secret of hash source SIPHASH, overwritten by perhaps_free().
     uint8_t key[PERHAPS_KEY_BYTES];
     uint32_t key_check; // what the file says of it; 0 for other sources
@@ -152,6 +182,11 @@ typedef size_t perhaps__filter_add_function(perhaps_filter *filter, const uint64
                                             int *refusal);
 perhaps__filter_add_function perhaps__filter_add;
 perhaps__filter_add_function perhaps__filter_remove;
+
+// Any change, without a log, and how much of it was done: of hashes; 0 of clearing, which is never refused.
+size_t perhaps__filter_apply(perhaps_filter *filter, const struct perhaps__change *change, int *refusal);
+void perhaps__filter_clear(perhaps_filter *filter);
+
 void perhaps__filter_count(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint64_t *out);
 
 // Whether a key that was added at most `most` times may have been added `times` times.
@@ -160,7 +195,7 @@ static inline bool perhaps__may_be(uint64_t most, uint64_t times)
     return times <= most;
 }
 
-// 0, or why the filter cannot be changed, or removed from.
+// 0, or why the filter cannot be changed by who wants to, or removed from.
 int perhaps__filter_may_change(const perhaps_filter *filter);
 int perhaps__filter_may_remove(const perhaps_filter *filter);
 

@@ -129,8 +129,15 @@ int perhaps__may_be_written(const perhaps_filter *filter, const char *subject, p
     return perhaps__chunks_demand(filter, subject, error);
 }
 
-void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
+static uint64_t flags_of(const perhaps_filter *filter, const struct perhaps__identity *identity)
 {
+    return (filter->adds_exact ? 0 : PERHAPS_FLAG_ADDS_SUMMED) | (identity != NULL ? PERHAPS_FLAG_JOURNAL : 0);
+}
+
+void perhaps__encode_header(const perhaps_filter *filter, struct perhaps__identity *identity, uint8_t *header)
+{
+    const struct perhaps__identity none = {0};
+    const struct perhaps__identity *own = identity != NULL ? identity : &none;
     uint64_t size = perhaps__header_size(filter);
     memset(header, 0, size);
     perhaps__fixed_store(header, &(struct perhaps__fixed_fields){
@@ -148,7 +155,7 @@ void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
                                      .seed = filter->seed,
                                      .capacity = filter->capacity,
                                      .fpr = perhaps__bits_of(filter->fpr),
-                                     .flags = filter->adds_exact ? 0 : PERHAPS_FLAG_ADDS_SUMMED,
+                                     .flags = flags_of(filter, identity),
                                      .probe = perhaps__filter_probe(filter),
                                      .layers = filter->layer_count,
                                      .growth = filter->growth.factor,
@@ -157,12 +164,19 @@ void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header)
                                      .ambiguous = filter->ambiguous,
                                      .at_capacity = filter->at_capacity,
                                      .key_check = filter->key_check,
+                                     .file_id = own->id,
+                                     .generation = own->generation,
+                                     .folded = own->folded,
                                  });
     uint8_t *table = encode_sections(filter, header + PERHAPS_FIXED_SIZE);
     for (uint32_t i = 0; i < filter->layer_count; i++) {
         table = encode_table(filter->layers[i], table);
     }
-    perhaps__store_little(header + size - 8, 8, perhaps__checksum(header, size - 8));
+    uint64_t checksum = perhaps__checksum(header, size - 8);
+    perhaps__store_little(header + size - 8, 8, checksum);
+    if (identity != NULL) {
+        identity->checksum = checksum;
+    }
 }
 
 uint64_t perhaps__encoded_size(const perhaps_filter *filter)
@@ -170,9 +184,9 @@ uint64_t perhaps__encoded_size(const perhaps_filter *filter)
     return perhaps__header_size(filter) + perhaps__filter_payload_size(filter);
 }
 
-void perhaps__encode(const perhaps_filter *filter, uint8_t *buffer)
+void perhaps__encode(const perhaps_filter *filter, struct perhaps__identity *identity, uint8_t *buffer)
 {
-    perhaps__encode_header(filter, buffer);
+    perhaps__encode_header(filter, identity, buffer);
     uint8_t *at = buffer + perhaps__header_size(filter);
     for (uint32_t i = 0; i < filter->layer_count; i++) {
         memcpy(at, filter->layers[i]->payload, filter->layers[i]->payload_size);
@@ -193,7 +207,7 @@ static int encode(const perhaps_filter *filter, void *buffer, size_t capacity, s
         return perhaps__fail(error, failure, "the filter encodes to %llu bytes, the buffer has %llu",
                              (unsigned long long)needed, (unsigned long long)capacity);
     }
-    perhaps__encode(filter, buffer);
+    perhaps__encode(filter, NULL, buffer);
     *written = (size_t)needed;
     return PERHAPS_OK;
 }

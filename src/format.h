@@ -13,6 +13,7 @@
 #define PERHAPS_MAGIC UINT64_C(0x73706168726570b6)
 
 #define PERHAPS_FLAG_ADDS_SUMMED 1U
+#define PERHAPS_FLAG_JOURNAL 2U // required
 
 enum perhaps__section_type { PERHAPS_SECTION_LAYERS = 1, PERHAPS_SECTION_METADATA = 2 };
 #define PERHAPS_MUST_UNDERSTAND 1U
@@ -42,9 +43,9 @@ enum perhaps__section_type { PERHAPS_SECTION_LAYERS = 1, PERHAPS_SECTION_METADAT
     X(ambiguous, 128, 8)                                                                                               \
     X(at_capacity, 136, 4)                                                                                             \
     X(key_check, 140, 4)                                                                                               \
-    X(reserved2, 144, 8)                                                                                               \
-    X(reserved3, 152, 8)                                                                                               \
-    X(reserved4, 160, 8)                                                                                               \
+    X(file_id, 144, 8)                                                                                                 \
+    X(generation, 152, 8)                                                                                              \
+    X(folded, 160, 8)                                                                                                  \
     X(reserved5, 168, 8)                                                                                               \
     X(reserved6, 176, 8)                                                                                               \
     X(reserved7, 184, 8)
@@ -85,8 +86,9 @@ void perhaps__layer_load(struct perhaps__layer_fields *fields, const uint8_t *by
 // The bytes that a filter's header takes: everything before its payload.
 uint64_t perhaps__header_size(const perhaps_filter *filter);
 
-// Writes the header into `header`, of exactly perhaps__header_size() bytes.
-void perhaps__encode_header(const perhaps_filter *filter, uint8_t *header);
+// Writes the header into `header`, of exactly perhaps__header_size() bytes. With an identity it requires a journal;
+// identity->checksum then becomes that of the header. Otherwise it is NULL.
+void perhaps__encode_header(const perhaps_filter *filter, struct perhaps__identity *identity, uint8_t *header);
 
 // 0, or why a filter cannot be encoded: PERHAPS_E_KEY without its key, PERHAPS_E_DAMAGED when its file is, which new
 // checksums would hide.
@@ -94,7 +96,7 @@ int perhaps__may_be_written(const perhaps_filter *filter, const char *subject, p
 
 // All bytes that a filter encodes to, and their number. Not while threads add to it.
 uint64_t perhaps__encoded_size(const perhaps_filter *filter);
-void perhaps__encode(const perhaps_filter *filter, uint8_t *buffer);
+void perhaps__encode(const perhaps_filter *filter, struct perhaps__identity *identity, uint8_t *buffer);
 
 // Where encoded bytes come from: fills `bytes` with `size` bytes from `offset` on; 0, or a code with *error filled in.
 // Never asked for bytes beyond the length given to perhaps__decode().
@@ -114,6 +116,8 @@ struct perhaps__loading {
     perhaps_allocator allocator;
     uint32_t flags;     // enum perhaps_load_flag
     const uint8_t *key; // or NULL
+    bool header_only;   // the payload is neither read nor verified: the filter can hash and nothing else
+    bool journaled;     // the caller takes care of the journal: a filter that requires one is loaded
 };
 
 // Validates everything and makes a filter. With a mapping its payload is the mapping's; filter->mapping is then for the

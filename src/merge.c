@@ -78,6 +78,11 @@ int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_erro
                              status == PERHAPS_E_KEY ? "a filter was loaded without its key, and cannot be merged"
                                                      : NULL);
     }
+    if (into->log != NULL) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
+                             "a filter that is open with a journal takes keys, and no filters; merge into a copy of it "
+                             "(perhaps_open() with PERHAPS_OPEN_COPY)");
+    }
     if (into->growth.factor != 0 || from->growth.factor != 0) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
                              "filters that grow cannot be merged; make one filter for all keys");

@@ -18,7 +18,7 @@ int perhaps__filter_may_remove(const perhaps_filter *filter)
     return filter->view.remove_many == NULL ? PERHAPS_E_UNSUPPORTED : perhaps__filter_may_change(filter);
 }
 
-size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+static size_t add_now(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     const size_t few = 16;
     if (PERHAPS_UNLIKELY(filter->shared != NULL)) {
@@ -32,7 +32,16 @@ size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_
     return add(&filter->view, hashes, count, out, &layer->tally, refusal);
 }
 
-size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+{
+    if (PERHAPS_UNLIKELY(filter->log != NULL)) {
+        const struct perhaps__change change = {PERHAPS_CHANGE_ADD, hashes, count, out};
+        return filter->log->change(filter, &change, refusal);
+    }
+    return add_now(filter, hashes, count, out, refusal);
+}
+
+static size_t remove_now(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     if (filter->shared != NULL) {
         return perhaps__shared_remove(filter, hashes, count, out, refusal);
@@ -42,6 +51,29 @@ size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, si
     }
     filter->view.remove_many(&filter->view, hashes, count, out, &filter->layers[0]->tally);
     return count;
+}
+
+size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
+{
+    if (PERHAPS_UNLIKELY(filter->log != NULL)) {
+        const struct perhaps__change change = {PERHAPS_CHANGE_REMOVE, hashes, count, out};
+        return filter->log->change(filter, &change, refusal);
+    }
+    return remove_now(filter, hashes, count, out, refusal);
+}
+
+size_t perhaps__filter_apply(perhaps_filter *filter, const struct perhaps__change *change, int *refusal)
+{
+    switch (change->verb) {
+    case PERHAPS_CHANGE_ADD:
+        return add_now(filter, change->hashes, change->count, change->out, refusal);
+    case PERHAPS_CHANGE_REMOVE:
+        return remove_now(filter, change->hashes, change->count, change->out, refusal);
+    case PERHAPS_CHANGE_CLEAR:
+        break;
+    }
+    perhaps__filter_clear(filter);
+    return 0;
 }
 
 // What might_contain says of kinds that do not count: not at all, or any number of times.

@@ -3,7 +3,9 @@
 """A second reader of docs/format.md, written from its text alone, on an independent build of xxHash.
 
     tests/format_reference.py [--key HEX] FILE...          prints what each filter says of itself
-    tests/format_reference.py [--key HEX] --golden FOLDER  checks every *.perhaps there against the keys in its *.keys
+    tests/format_reference.py [--key HEX] --golden FOLDER  checks every *.perhaps there against the keys in its *.keys,
+                                                           and in journals/ every NAME with NAME.journal against
+                                                           NAME.whole
 
 HEX is the secret key of filters that have one, as 32 hexadecimal digits.
 
@@ -163,12 +165,16 @@ class Filter:
         (self.growth, self.max_capacity, self.max_bytes, self.ambiguous, self.at_capacity,
          self.key_check) = struct.unpack("<IQQQII", data[108:144])
         demand(self.version == 0 and fixed_size == 192 and 1 <= layers <= 32 and chunk_shift == 20, "fixed part")
-        demand(not any(data[144:192]), "reserved")
+        self.file_id, self.generation, self.folded = struct.unpack("<QQQ", data[144:168])
+        demand(not any(data[168:192]) and self.flags < 4, "reserved")
+        demand((self.file_id != 0 and self.generation != 0) if self.flags & 2
+               else self.file_id == self.generation == self.folded == 0, "identity")
         demand(self.source != 3 or secret is not None, "its secret key is needed")
         demand(self.key_check == (key_check(secret) if self.source == 3 else 0), "key check value")
         demand(header_size % 64 == 0 and header_size + payload_size == len(data), "sizes")
         header = data[:header_size]
         demand(checksum(header[:-8]) == struct.unpack("<Q", header[-8:])[0], "header checksum")
+        self.header_checksum = struct.unpack("<Q", header[-8:])[0]
         self.read_sections(header[192:192 + section_size], sections, data[header_size:])
         demand(len(self.layers) == layers, "number of layers")
         self.check_chunks(header[192 + section_size:-8], chunks)
@@ -222,6 +228,81 @@ class Filter:
         return digest
 
 
+class Journal:
+    """The operations of a journal, as (sequence, type, values), without those that are void."""
+
+    def __init__(self, data, owner):
+        (magic, version, size, file_id, generation, base, filter_checksum, reserved, seed) = struct.unpack_from(
+            "<8sIIQQQQQQ", data)
+        demand(magic == b"\xb6journal" and version == 0 and size == 64 and reserved == 0, "journal")
+        demand(seed == checksum(data[:56]), "header checksum of the journal")
+        demand((file_id, generation, base, filter_checksum) ==
+               (owner.file_id, owner.generation, owner.folded, owner.header_checksum), "whose journal it is")
+        self.records = []
+        self.last = base
+        at = 64
+        while at < len(data):
+            size = self.read_record(data, at, seed)
+            if size == 0:
+                break
+            at += size
+
+    def read_record(self, data, at, seed):
+        """The size of the record at some place; 0 where it is incomplete."""
+        if len(data) - at < 24:
+            return 0
+        size, kind, sequence, head = struct.unpack_from("<IIQQ", data, at)
+        if head != xxhash.xxh3_64_intdigest(data[at:at + 16], seed):
+            demand(not any(data[at + 16:]), f"record at {at}")
+            return 0
+        count = (size - 32) // 8
+        demand(size == 32 + 8 * count and sequence == self.last + 1, f"record at {at}")
+        demand(1 <= count <= 65536 if kind in (1, 2) else count == {3: 0, 4: 1}.get(kind), f"record at {at}")
+        if len(data) - at < size:
+            return 0
+        body = data[at + 24:at + size - 8]
+        if struct.unpack_from("<Q", data, at + size - 8)[0] != xxhash.xxh3_64_intdigest(body, head):
+            demand(not any(data[at + size - 8:]), f"record at {at}")
+            return 0
+        values = struct.unpack(f"<{count}Q", body)
+        self.last += count if kind in (1, 2) else 1
+        if kind == 4:
+            self.records = [(first, what, done[:max(0, values[0] - first)]) for first, what, done in self.records
+                            if first < values[0]]
+        else:
+            self.records.append((sequence, kind, values))
+        return size
+
+    def replay(self, layer):
+        """The payload of a bloom or counting layer after all of it. (Neither refuses anything.)"""
+        width = layer.cell_bits or 1
+        cells = [int.from_bytes(layer.payload, "little") >> i * width & (1 << width) - 1 for i in range(layer.range)]
+        for _, kind, values in self.records:
+            if kind == 3:
+                cells = [0] * layer.range
+            for key_hash in values:
+                positions = set(layer.walk(key_hash))
+                if kind == 2 and not all(cells[i] for i in positions):
+                    continue
+                for i in positions:
+                    if cells[i] < (1 << width) - 1:
+                        cells[i] += 1 if kind == 1 else -1
+        return sum(cell << i * width for i, cell in enumerate(cells)).to_bytes(layer.size, "little")
+
+
+def check_journals(folder):
+    files = sorted(path for path in pathlib.Path(folder).iterdir() if not path.suffix)
+    demand(files, "no golden journals")
+    for path in files:
+        owner = Filter(path.read_bytes())
+        whole = Filter(path.with_suffix(".whole").read_bytes())
+        journal = Journal(path.with_suffix(".journal").read_bytes(), owner)
+        demand(whole.file_id == 0 and owner.generation == 2 and journal.records, path.name)
+        if owner.kind in (1, 3) and len(whole.layers) == 1:
+            demand(journal.replay(owner.layers[0]) == whole.layers[0].payload, f"{path.name}: replay")
+        print(f"{path.name}: {len(journal.records)} records, up to operation {journal.last}")
+
+
 def check_golden(folder, secret):
     files = sorted(pathlib.Path(folder).glob("*.perhaps"))
     demand(files, "no golden files")
@@ -233,6 +314,7 @@ def check_golden(folder, secret):
             key = int(key) if golden.source == 2 else bytes.fromhex(key)
             demand(golden.might_contain(key) == (sign == "+"), f"{path.name}: key {line}")
         print(f"{path.name}: {len(keys)} keys answered as recorded")
+    check_journals(pathlib.Path(folder) / "journals")
 
 
 def main():

@@ -4,10 +4,12 @@
 //     golden_make FOLDER
 //
 // NAME.perhaps is the filter. NAME.keys has a line for each key with its answer, "+" perhaps or "-" surely absent: a
-// space, then the key in hexadecimal, or the hash as a number where the caller hashes.
+// space, then the key in hexadecimal, or the hash as a number where the caller hashes. journals/NAME and NAME.journal are a
+// filter with its journal, and NAME.whole is both in one.
 #include <stdio.h>
 
 #include "golden_cases.h"
+#include "golden_journals.h"
 #include "support_keys.h"
 
 static int write_answers(const perhaps_filter *filter, size_t i, const char *path)
@@ -51,6 +53,24 @@ static int write_case(size_t i, const char *folder)
     return result;
 }
 
+static int write_journal_case(size_t i, const char *folder)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/journals/%s", folder, golden_journal_name(i));
+    char journal[sizeof path + 8];
+    (void)snprintf(journal, sizeof journal, "%s.journal", path);
+    (void)remove(path); // nothing takes the place of a filter with a journal
+    (void)remove(journal);
+    perhaps_filter *filter = golden_journal_build(i, path);
+    (void)snprintf(path, sizeof path, "%s/journals/%s.whole", folder, golden_journal_name(i));
+    int result = filter != NULL ? perhaps_save(filter, path, NULL) : PERHAPS_E_ARGUMENT;
+    if (result != PERHAPS_OK) {
+        (void)fprintf(stderr, "golden_make: %s cannot be made\n", path);
+    }
+    perhaps_free(filter);
+    return result;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -59,6 +79,11 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; golden_name(i) != NULL; i++) {
         if (write_case(i, argv[1]) != PERHAPS_OK) {
+            return 2;
+        }
+    }
+    for (size_t i = 0; golden_journal_name(i) != NULL; i++) {
+        if (write_journal_case(i, argv[1]) != PERHAPS_OK) {
             return 2;
         }
     }

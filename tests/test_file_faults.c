@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,121 +15,8 @@
 #include "support.h"
 
 #include "file.h"
+#include "support_faults.h"
 #include "support_format.h"
-
-enum operation { OPEN, STAT, READ, WRITE, SET_MODE, FLUSH, CLOSE, RENAME, REMOVE, OPERATIONS };
-enum effect { FAIL, SHORT, NOTHING, KILL };
-
-// What happens at the `at`-th operation, counted from 1; and what happened.
-static struct {
-    unsigned at;
-    enum effect effect;
-    int reason;      // errno of FAIL
-    bool remove_too; // every removal fails
-    unsigned calls;
-    enum operation hit; // the operation that the fault met
-    unsigned counts[OPERATIONS];
-} fault;
-
-static const struct perhaps__file_operations *real;
-
-// Counts an operation; true when it is the one to fail, with errno set.
-static bool strikes(enum operation operation)
-{
-    fault.counts[operation]++;
-    if (fault.remove_too && operation == REMOVE) {
-        errno = EACCES;
-        return true;
-    }
-    if (++fault.calls != fault.at) {
-        return false;
-    }
-    fault.hit = operation;
-    if (fault.effect == KILL) {
-        (void)kill(getpid(), SIGKILL);
-    }
-    errno = fault.reason;
-    return fault.effect == FAIL;
-}
-
-// The bytes that an operation may move: all of them, a part, or none.
-static size_t cut(size_t size)
-{
-    if (fault.calls != fault.at || fault.effect == FAIL || fault.effect == KILL) {
-        return size;
-    }
-    return fault.effect == SHORT && size > 1 ? size / 3 + 1 : 0;
-}
-
-static int faulty_open(const char *path, int flags, mode_t mode)
-{
-    return strikes(OPEN) ? -1 : real->open(path, flags, mode);
-}
-
-static int faulty_stat(int file, struct stat *status)
-{
-    return strikes(STAT) ? -1 : real->stat(file, status);
-}
-
-static ssize_t faulty_read_at(int file, void *bytes, size_t size, off_t offset)
-{
-    return strikes(READ) ? -1 : real->read_at(file, bytes, cut(size), offset);
-}
-
-static ssize_t faulty_write(int file, const void *bytes, size_t size)
-{
-    return strikes(WRITE) ? -1 : real->write(file, bytes, cut(size));
-}
-
-static int faulty_set_mode(int file, mode_t mode)
-{
-    return strikes(SET_MODE) ? -1 : real->set_mode(file, mode);
-}
-
-static int faulty_flush(int file)
-{
-    return strikes(FLUSH) ? -1 : real->flush(file);
-}
-
-// A close that fails has closed all the same.
-static int faulty_close(int file)
-{
-    bool failing = strikes(CLOSE);
-    int reason = errno;
-    int result = real->close(file);
-    errno = failing ? reason : errno;
-    return failing ? -1 : result;
-}
-
-static int faulty_rename(const char *from, const char *to)
-{
-    return strikes(RENAME) ? -1 : real->rename(from, to);
-}
-
-static int faulty_remove(const char *path)
-{
-    return strikes(REMOVE) ? -1 : real->remove(path);
-}
-
-static const struct perhaps__file_operations faulty = {
-    faulty_open,  faulty_stat,  faulty_read_at, faulty_write,  faulty_set_mode,
-    faulty_flush, faulty_close, faulty_rename,  faulty_remove,
-};
-
-static void arm(unsigned at, enum effect effect, int reason)
-{
-    memset(&fault, 0, sizeof fault);
-    fault.at = at;
-    fault.effect = effect;
-    fault.reason = reason;
-    fault.hit = OPERATIONS;
-    perhaps__files = &faulty;
-}
-
-static void disarm(void)
-{
-    perhaps__files = real;
-}
 
 // ---- the state around a save
 
@@ -210,7 +98,8 @@ static int save_under_fault(const struct scene *scene, unsigned at, enum effect 
 // Which operations a save is made of, in order: the promise (flush before rename, the directory after) in one place.
 static void test_order_of_a_save(void **state)
 {
-    static const enum operation expected[] = {OPEN, SET_MODE, WRITE, WRITE, FLUSH, CLOSE, RENAME, OPEN, FLUSH, CLOSE};
+    static const enum operation expected[] = {OPEN,   LOCK,  SET_MODE, WRITE, WRITE, FLUSH,
+                                              RENAME, CLOSE, OPEN,     FLUSH, CLOSE};
     struct scene scene = make_scene(state);
     for (unsigned i = 0; i < SUPPORT_COUNT(expected); i++) {
         (void)save_under_fault(&scene, i + 1, FAIL, EIO);
@@ -229,7 +118,7 @@ static void test_every_failure_in_save(void **state)
         fault.hit = OPEN;
         for (unsigned at = 1; fault.hit != OPERATIONS; at++) {
             int result = save_under_fault(&scene, at, FAIL, reasons[i]);
-            bool retried = fault.hit == WRITE && reasons[i] == EINTR;
+            bool retried = (fault.hit == WRITE && reasons[i] == EINTR) || fault.hit == LOCK;
             bool late = fault.counts[RENAME] == 1 && fault.hit != RENAME; // the directory's turn
             bool harmless = late && (fault.hit == CLOSE || (fault.hit == FLUSH && reasons[i] == EROFS));
             assert_int_equal(result == PERHAPS_OK, fault.hit == OPERATIONS || retried || harmless);
@@ -242,7 +131,7 @@ static void test_every_failure_in_save(void **state)
 static void test_short_writes(void **state)
 {
     struct scene scene = make_scene(state);
-    for (unsigned at = 1; at <= 10; at++) {
+    for (unsigned at = 1; at <= 11; at++) {
         assert_int_equal(save_under_fault(&scene, at, SHORT, 0), PERHAPS_OK);
         int result = save_under_fault(&scene, at, NOTHING, 0);
         assert_int_equal(result, fault.hit == WRITE ? PERHAPS_E_IO : PERHAPS_OK);
@@ -254,7 +143,7 @@ static void test_short_writes(void **state)
 static void test_directories_that_cannot_be_flushed(void **state)
 {
     struct scene scene = make_scene(state);
-    assert_int_equal(save_under_fault(&scene, 9, FAIL, EINVAL), PERHAPS_OK);
+    assert_int_equal(save_under_fault(&scene, 10, FAIL, EINVAL), PERHAPS_OK);
     assert_int_equal(fault.hit, FLUSH);
     free_scene(&scene);
 }
@@ -265,7 +154,7 @@ static void test_failure_after_failure(void **state)
     struct scene scene = make_scene(state);
     put_old_file(&scene);
     perhaps_error error = SUPPORT_ERROR;
-    arm(3, FAIL, ENOSPC);
+    arm(4, FAIL, ENOSPC);
     fault.remove_too = true;
     support_assert_failed(perhaps_save(scene.newer, scene.path, &error), PERHAPS_E_IO, &error);
     disarm();
@@ -279,8 +168,11 @@ static void test_failure_after_failure(void **state)
 static void test_failures_of_a_first_save(void **state)
 {
     struct scene scene = make_scene(state);
-    for (unsigned at = 1; at <= 6; at++) { // open, write, write, flush, close, rename
+    for (unsigned at = 1; at <= 6; at++) { // open, lock, write, write, flush, rename
         perhaps_error error = SUPPORT_ERROR;
+        if (at == 2) {
+            continue; // a file that cannot be locked is written all the same
+        }
         arm(at, FAIL, ENOSPC);
         support_assert_failed(perhaps_save(scene.newer, scene.path, &error), PERHAPS_E_IO, &error);
         disarm();
@@ -290,22 +182,72 @@ static void test_failures_of_a_first_save(void **state)
     free_scene(&scene);
 }
 
-// A temporary of a dead process with the same id is stepped over, not written to.
-static void test_leftover_temporary(void **state)
+// Temporaries of dead processes are removed, also one with this process's id, which is not written to; one that a living
+// process holds is not, and neither is what only looks like one.
+static void test_leftover_temporaries(void **state)
+{
+    static const struct {
+        const char *before; // the number of the process
+        const char *after;
+    } names[] = {
+        {".perhaps-", "-0.tmp"}, {".perhaps-", "-12.tmp"}, // left
+        {".perhaps-", "-3.tmp"},                           // held
+        {".perhaps-", ".tmp"},   {".perhaps-", "-1.tmp~"}, {".perhaps--", "-1.tmp"}, {".perhaps-", "-.tmp"},
+        {"perhaps-", "-1.tmp"},  {".perhaps-", "x-1.tmp"}, {".perhaps-", "-1.tm"},
+    };
+    struct scene scene = make_scene(state);
+    put_old_file(&scene);
+    char *paths[SUPPORT_COUNT(names)];
+    for (size_t i = 0; i < SUPPORT_COUNT(names); i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%s%ld%s", names[i].before, (long)getpid(), names[i].after);
+        paths[i] = support_path(state, name);
+        support_write_file(paths[i], "left", 4);
+    }
+    int held = open(paths[2], O_RDONLY);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    support_save(scene.newer, scene.path);
+    assert_true(is_new_file(&scene));
+    for (size_t i = 0; i < SUPPORT_COUNT(names); i++) {
+        assert_int_equal(access(paths[i], F_OK) == 0, i >= 2);
+    }
+    (void)close(held);
+    support_save(scene.newer, scene.path);
+    assert_int_equal(access(paths[2], F_OK), -1);
+    for (size_t i = 0; i < SUPPORT_COUNT(names); i++) {
+        free(paths[i]);
+    }
+    free_scene(&scene);
+}
+
+// A cleaner that comes between the making of a temporary and its locking removes it; the save makes another one.
+static int lock_after_cleaner(int file, int operation)
+{
+    static unsigned times;
+    char link[64];
+    char path[4096];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length > 0 && times++ < 2) {
+        path[length] = '\0';
+        (void)unlink(path);
+    }
+    return faulty_files.lock(file, operation);
+}
+
+static void test_cleaned_before_it_was_locked(void **state)
 {
     struct scene scene = make_scene(state);
     put_old_file(&scene);
-    char name[64];
-    (void)snprintf(name, sizeof name, ".perhaps-%ld-0.tmp", (long)getpid());
-    char *leftover = support_path(state, name);
-    support_write_file(leftover, "left", 4);
-    support_save(scene.newer, scene.path);
+    struct perhaps__file_operations cleaned = faulty_files;
+    cleaned.lock = lock_after_cleaner;
+    arm(0, FAIL, 0);
+    perhaps__files = &cleaned;
+    int result = perhaps_save(scene.newer, scene.path, NULL);
+    disarm();
+    assert_int_equal(result, PERHAPS_OK);
+    assert_int_equal(fault.counts[OPEN], 4); // three temporaries, and the directory
     assert_true(is_new_file(&scene));
-    struct support_bytes bytes = support_read_file(leftover);
-    assert_int_equal(bytes.size, 4);
-    assert_int_equal(support_count_entries(scene.directory), 2);
-    free(bytes.data);
-    free(leftover);
     free_scene(&scene);
 }
 
@@ -356,7 +298,7 @@ static uint8_t *second_reading;
 // From the second read on the file has other contents: somebody writes to it in place.
 static ssize_t changing_read_at(int file, void *bytes, size_t size, off_t offset)
 {
-    ssize_t got = faulty_read_at(file, bytes, size, offset);
+    ssize_t got = faulty_files.read_at(file, bytes, size, offset);
     if (fault.counts[READ] >= 2 && got > 0) {
         memcpy(bytes, second_reading + offset, (size_t)got);
     }
@@ -370,7 +312,7 @@ static void test_header_changes_while_it_is_read(void **state)
     struct scene scene = make_scene(state);
     put_old_file(&scene);
     size_t header = (size_t)format_get(scene.before.data, FORMAT_HEADER_SIZE, 8);
-    struct perhaps__file_operations changing = faulty;
+    struct perhaps__file_operations changing = faulty_files;
     changing.read_at = changing_read_at;
     for (size_t i = 0; i < SUPPORT_COUNT(sizes); i++) {
         struct support_bytes changed = support_copy(scene.before);
@@ -428,19 +370,11 @@ static void test_memory_runs_out(void **state)
 
 // ---- kill -9
 
-static void remove_temporaries(const struct scene *scene)
+// Afterwards the folder is empty: nothing was left in it.
+static void remove_file(const struct scene *scene)
 {
     (void)unlink(scene->path);
     assert_int_equal(support_count_entries(scene->directory), 0);
-}
-
-static void remove_temporary_of(void **state, pid_t process)
-{
-    char name[64];
-    (void)snprintf(name, sizeof name, ".perhaps-%ld-0.tmp", (long)process);
-    char *path = support_path(state, name);
-    (void)unlink(path);
-    free(path);
 }
 
 static void test_killed_before_every_operation(void **state)
@@ -460,8 +394,8 @@ static void test_killed_before_every_operation(void **state)
         assert_true(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
         finished = WIFEXITED(status);
         assert_int_equal(is_new_file(&scene), at > 7); // the seventh renames
-        remove_temporary_of(state, child);
-        remove_temporaries(&scene);
+        support_save(scene.newer, scene.path);         // cleans up
+        remove_file(&scene);
     }
     free_scene(&scene);
 }
@@ -493,9 +427,9 @@ static void test_killed_at_random_moments(void **state)
         int status = 0;
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status));
-        (void)is_new_file(&scene); // one of the two, whole
-        remove_temporary_of(state, child);
-        remove_temporaries(&scene);
+        (void)is_new_file(&scene);             // one of the two, whole
+        support_save(scene.newer, scene.path); // cleans up
+        remove_file(&scene);
     }
     free_scene(&scene);
 }
@@ -504,7 +438,6 @@ static void test_killed_at_random_moments(void **state)
 
 int main(void)
 {
-    real = perhaps__files;
     const struct CMUnitTest tests[] = {
         test_in_directory(test_order_of_a_save),
         test_in_directory(test_every_failure_in_save),
@@ -512,7 +445,8 @@ int main(void)
         test_in_directory(test_directories_that_cannot_be_flushed),
         test_in_directory(test_failure_after_failure),
         test_in_directory(test_failures_of_a_first_save),
-        test_in_directory(test_leftover_temporary),
+        test_in_directory(test_leftover_temporaries),
+        test_in_directory(test_cleaned_before_it_was_locked),
         test_in_directory(test_every_failure_in_open),
         test_in_directory(test_header_changes_while_it_is_read),
         test_in_directory(test_memory_runs_out),

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "golden_cases.h"
+#include "golden_journals.h"
 #include "support_secret.h"
 
 static const char *folder;
@@ -87,6 +88,42 @@ static void test_answers_are_those_recorded(void **state)
     }
 }
 
+static void assert_same_file(const char *name, const char *other)
+{
+    struct support_bytes a = support_read_file(name);
+    struct support_bytes b = support_read_file(other);
+    if (!support_bytes_equal(a, b)) {
+        fail_msg("%s: other bytes are written today", name);
+    }
+    free(a.data);
+    free(b.data);
+}
+
+// Filters with journals: both files are what is written today, and together they are the filter that was.
+static void test_journals(void **state)
+{
+    for (size_t i = 0; golden_journal_name(i) != NULL; i++) {
+        char golden[3][4096];
+        char today[2][4096];
+        static const char *const extensions[] = {"", ".journal", ".whole"};
+        for (size_t j = 0; j < 3; j++) {
+            (void)snprintf(golden[j], 4096, "%s/journals/%s%s", folder, golden_journal_name(i), extensions[j]);
+            (void)snprintf(today[j % 2], 4096, "%s/%s%s", (const char *)*state, golden_journal_name(i),
+                           extensions[j % 2]);
+        }
+        perhaps_filter *filter = golden_journal_build(i, today[0]);
+        assert_non_null(filter);
+        perhaps_free(filter);
+        assert_same_file(golden[0], today[0]);
+        assert_same_file(golden[1], today[1]);
+        filter = support_open(golden[0], 0);
+        struct support_bytes whole = support_read_file(golden[2]);
+        support_assert_unchanged(filter, whole);
+        free(whole.data);
+        perhaps_free(filter);
+    }
+}
+
 // A file that no case reads would not be tested.
 static void test_no_file_is_forgotten(void **state)
 {
@@ -94,7 +131,14 @@ static void test_no_file_is_forgotten(void **state)
     while (golden_name(count) != NULL) {
         count++;
     }
-    assert_int_equal(support_count_entries(folder), 2 * count);
+    assert_int_equal(support_count_entries(folder), 2 * count + 1); // and the folder of journals
+    char journals[4096];
+    (void)snprintf(journals, sizeof journals, "%s/journals", folder);
+    count = 0;
+    while (golden_journal_name(count) != NULL) {
+        count++;
+    }
+    assert_int_equal(support_count_entries(journals), 3 * count);
 }
 
 int main(int argc, char **argv)
@@ -103,6 +147,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_built_today_the_bytes_are_the_same),
         cmocka_unit_test(test_answers_are_those_recorded),
+        cmocka_unit_test_setup_teardown(test_journals, support_make_directory, support_remove_directory),
         cmocka_unit_test(test_no_file_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,8 @@ extern "C" {
     X(PERHAPS_E_FULL, -14, "the filter is full: this key cannot be added")                                             \
     X(PERHAPS_E_COPIES, -15, "the filter holds as many copies of this key, or of its look-alikes, as it can")          \
     X(PERHAPS_E_AMBIGUOUS, -16, "several layers match this key, so that it cannot be removed from the right one")      \
-    X(PERHAPS_E_KEY, -17, "the secret key is not the one of this filter")
+    X(PERHAPS_E_KEY, -17, "the secret key is not the one of this filter")                                              \
+    X(PERHAPS_E_JOURNAL, -18, "the journal of the filter is missing, or is not the one of this filter")
 
 #define PERHAPS_ERROR_ENUMERATOR(name, code, message) name = (code),
 enum perhaps_error_code { PERHAPS_OK = 0, PERHAPS_ERROR_TABLE(PERHAPS_ERROR_ENUMERATOR) };
@@ -541,9 +542,9 @@ typedef struct perhaps_compaction {
  *   0   Nothing (more) can be dropped or folded now. Filters without growth, and those of policy unique, which nothing is
  *       removed from, are never more than that.
  *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION (the size of *result), PERHAPS_E_READ_ONLY, PERHAPS_E_KEY,
- *       PERHAPS_E_UNSUPPORTED: a kind other than cuckoo (rebuild it from the store), or a PERHAPS_SHARED filter (its readers
- *       may be looking at a layer that would be freed: a guard rebuilds it beside them; or load it unshared, compact and
- *       save it). Nothing changed.
+ *       PERHAPS_E_UNSUPPORTED: a kind other than cuckoo (rebuild it from the store), a filter with a journal (which records
+ *       what is done to keys), or a PERHAPS_SHARED one (its readers may be looking at a layer that would be freed: a guard
+ *       rebuilds it beside them; or load it unshared, compact and save it). Nothing changed.
  *
  * result may be NULL. Not a thread-safe call: it needs the filter for itself, as every call does that changes an unshared
  * filter. Allocates nothing. */
@@ -719,7 +720,8 @@ typedef struct perhaps_load_options {
 /* Makes a filter of its own from encoded bytes, which are not needed afterwards. Any bytes are safe: every
  * field, range and checksum is validated before anything is believed, and nothing larger than `length`
  * justifies is allocated. The bytes must be exactly one filter. A filter whose probe fingerprint this build
- * does not reproduce is refused: its answers could be wrong.
+ * does not reproduce is refused: its answers could be wrong. So is one that requires a journal, which bytes do not have
+ * (PERHAPS_E_JOURNAL).
  *
  * Returns 0; PERHAPS_E_NOT_A_FILTER (other magic, or too short to have one), PERHAPS_E_VERSION (a newer
  * format, or a section that must be understood and is not), PERHAPS_E_DAMAGED (a checksum, a length, a field
@@ -735,7 +737,11 @@ PERHAPS_API int perhaps_decode(const void *bytes, size_t length, const perhaps_l
  * what it was; whoever *truncates* a mapped file kills the processes that map it: use PERHAPS_OPEN_COPY for
  * files that others may write in place.
  *
- * Returns 0, an error of perhaps_decode(), or PERHAPS_E_IO with system_error set (PERHAPS_E_NOT_A_FILTER for
+ * A file that requires its journal (see "Durable filters" below) is opened with it: every change that had been acknowledged
+ * before the call began is in the filter. The pages that the journal changes become the process's own; a filter that
+ * grows is copied.
+ *
+ * Returns 0, an error of perhaps_decode(), PERHAPS_E_JOURNAL or PERHAPS_E_DAMAGED for the journal, or PERHAPS_E_IO with system_error set (PERHAPS_E_NOT_A_FILTER for
  * a directory or a device). */
 PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *options, perhaps_filter **filter,
                              perhaps_error *error);
@@ -750,6 +756,8 @@ PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *optio
  * (perhaps_statistics.damaged_answers), and so are damaged chunks, which stay damaged until the file is opened anew. Calls
  * that need the whole payload (perhaps_encode(), perhaps_save(), perhaps_convert(), perhaps_merge() from such a filter)
  * verify what is left of it, and are PERHAPS_E_DAMAGED when a chunk is not what was saved.
+ *
+ * A file that requires a journal is verified as a whole all the same: replaying changes it.
  *
  * Until all chunks are known to be good, questions go key by key, also in batches: each looks up in which chunks its bytes
  * are (some nanoseconds, and no memory accesses in flight together). From then on the filter is as fast as any other.
@@ -780,10 +788,11 @@ PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *optio
  * disk below its cache shows when the pages are read again. O(bytes), about 0.1 ms for each MiB. */
 PERHAPS_API int perhaps_scrub(const perhaps_filter *filter, uint64_t *cursor, uint64_t bytes, perhaps_error *error);
 
-/* Asks whether the file that a filter was opened from has been replaced or changed since, and if so opens it anew: for
+/* Asks whether the file that a filter was opened from (or its journal) has been replaced or changed since, and if so opens it anew: for
  * processes that read a filter which another process saves again and again. The filter that they have stays valid and as
  * it was until it is freed; go over to the new one, and free the old one when nobody uses it any more. The question
- * alone costs one stat() of the path as it was given (a relative one is looked up where the process now is).
+ * alone costs one stat() of the path as it was given (a relative one is looked up where the process now is), and one of the
+ * journal where there is one.
  *
  *   1   *newer is a filter of its own, opened as in perhaps_open() with `options`; release both with perhaps_free().
  *       A secret key that `options` does not give is that of `filter`.
@@ -797,13 +806,121 @@ PERHAPS_API int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_
  * disk, renamed over `path`, and the directory flushed. A reader sees the old file or the new one; a crash
  * leaves one of them whole; on error the temporary file is removed and `path` is untouched. An existing
  * file's permissions are kept, a new file gets 0666 less the umask. A symbolic link is followed: its target
- * is replaced; one that leads nowhere is an error. A process that is killed leaves a file named .perhaps-PID-N.tmp.
+ * is replaced; one that leads nowhere is an error. A process that is killed leaves a file named .perhaps-PID-N.tmp; the next
+ * save into that folder removes those that no living process holds (they are locked, flock(2)).
+ *
+ * The file has no journal, also where the filter has one: it is whole without. Two exceptions: a filter that is open with a
+ * journal, and saved to its own path, is folded, as by perhaps_fold_journal(); and a file that requires a journal is not
+ * replaced by another filter (PERHAPS_E_JOURNAL), which would lose what its journal holds: remove both first.
  *
  * Returns 0, PERHAPS_E_IO with system_error set, PERHAPS_E_KEY (loaded without its key), PERHAPS_E_MEMORY,
  * PERHAPS_E_ARGUMENT. One PERHAPS_E_IO comes after
  * the replacement: when the directory cannot be flushed the new file is in place, and the text says that it is not yet
  * safe from a power failure. */
 PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, perhaps_error *error);
+
+/* ---------------------------------------------------------------- durable filters */
+
+/* Without a journal, what was added since the last save is lost in a crash, and keeping one key costs writing the whole file.
+ * A durable filter has a journal beside its file, FILTER.journal, to which every change is appended and flushed (fdatasync)
+ * before it is done. When a call that changes such a filter has returned success, the change survives a crash of the
+ * process and of the machine. docs/format.md specifies the journal; it holds hashes of keys, not keys.
+ *
+ * perhaps_begin_journal() gives a filter a file and a journal; perhaps_open_durable() opens the file again for changing it;
+ * perhaps_open() opens it for reading, at any time, also while another process changes it. All calls work on a durable
+ * filter as on any other, with these differences:
+ *   perhaps_add(), _remove(), _clear() and their twins can fail with PERHAPS_E_IO, and then nothing was done (shared
+ *   filters: to the set). What was written of it is cut off again; if even that fails, no further change is taken until
+ *   the filter could be folded, and a crash before that may bring the failed change back.
+ *   Each call is one write and one flush, a batch one for every 65,536 keys: use batches. Threads that change one shared
+ *   filter at the same time share theirs. An add is seen by readers when it is on the disk.
+ *   perhaps_set_metadata() reaches the file with the next folding. perhaps_merge() into it is PERHAPS_E_UNSUPPORTED.
+ *   perhaps_encode(), perhaps_convert(), and perhaps_save() to another path give filters without a journal.
+ *   perhaps_free() closes the journal and folds nothing.
+ *
+ * Folding writes the whole file anew, and begins an empty journal. It happens within the call whose record makes the journal
+ * larger than journal_bytes, or in perhaps_fold_journal(). Changes wait for it, readers do not. A folding that fails, or that a
+ * crash interrupts, loses nothing: the old file and the old journal are there, or the new file, and the journal is known
+ * to be folded into it. One that fails within another call fails nothing: it is tried again when the journal has
+ * grown by journal_bytes more, and perhaps_journal.failed_folds counts it.
+ *
+ * One writer: the journal is locked (flock(2)), and a second perhaps_open_durable() of the file is PERHAPS_E_IO with EWOULDBLOCK. Do
+ * not use a durable filter in a child after fork(). Move or copy file and journal together: a file without its journal is
+ * PERHAPS_E_JOURNAL, as is one with the journal of another file or time.
+ *
+ * Any bytes are safe in a journal, too. The end of a record that a crash cut short is left out: it was not acknowledged. Any
+ * other damage is PERHAPS_E_DAMAGED, with its place: what is behind it would be wrong without what is at it. */
+typedef struct perhaps_journal_options {
+    size_t size;            /* sizeof(perhaps_journal_options) */
+    uint64_t journal_bytes; /* fold when the journal is larger; 0: an eighth of the payload, but at least 1 MiB
+                                         and at most 16 MiB; UINT64_MAX: never */
+    const perhaps_load_options
+        *load; /* perhaps_open_durable(), perhaps_appender_open(): how to load; NULL for all zero.
+                                         Of the flags only PERHAPS_OPEN_COPY (always so), _SHARED and _CLAIM are allowed */
+} perhaps_journal_options;
+
+/* Saves a filter to a file with an empty journal, and makes it durable from then on. What is at `path` is replaced, unless it
+ * requires a journal. `options` may be NULL. The file gets a random id, so that its journal is never taken for that of
+ * another; no other thread may use the filter meanwhile.
+ *
+ * Returns 0, PERHAPS_E_ARGUMENT (also: it is durable already), PERHAPS_E_OPTION, PERHAPS_E_READ_ONLY, PERHAPS_E_KEY,
+ * PERHAPS_E_MEMORY, PERHAPS_E_JOURNAL (see perhaps_save()), PERHAPS_E_IO; the filter is then what it was. O(m). */
+PERHAPS_API int perhaps_begin_journal(perhaps_filter *filter, const char *path, const perhaps_journal_options *options,
+                                      perhaps_error *error);
+
+/* Opens a file that has a journal for changing it: as perhaps_open() with PERHAPS_OPEN_COPY, and durable.
+ *
+ * Returns 0, an error of perhaps_open(), PERHAPS_E_UNSUPPORTED (the file has no journal), or PERHAPS_E_IO; with
+ * system_error EWOULDBLOCK another process (or another filter of this one) has it open for changing. O(m + journal). */
+PERHAPS_API int perhaps_open_durable(const char *path, const perhaps_journal_options *options, perhaps_filter **filter,
+                                     perhaps_error *error);
+
+/* Folds the journal of a durable filter into its file. Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (it is not
+ * durable), PERHAPS_E_MEMORY, PERHAPS_E_IO: then nothing is lost, and it can be tried again. O(m). */
+PERHAPS_API int perhaps_fold_journal(perhaps_filter *filter, perhaps_error *error);
+
+/* What is known about the journal of a filter; filled by perhaps_journal_of(). */
+typedef struct perhaps_journal {
+    size_t size;           /* sizeof(perhaps_journal), set by the caller */
+    uint64_t file_id;      /* drawn by perhaps_begin_journal(); 0: the filter has no journal, and all else is 0 */
+    uint64_t generation;   /* of the file: one more with every folding */
+    uint64_t folded;       /* operations that the file holds, since the journal was begun */
+    uint64_t operations;   /* in the journal, beyond those */
+    uint64_t bytes;        /* of the journal */
+    uint64_t limit;        /* from here on for durable filters, otherwise 0: folded when larger than this */
+    uint64_t commits;      /* writes with a flush since it was opened; fewer than operations where they shared them */
+    uint64_t folds;        /* since it was opened */
+    uint64_t failed_folds; /* since it was opened */
+    int system_error;      /* errno of the last failure to write; 0: there was none */
+    uint32_t reserved;     /* 0 */
+} perhaps_journal;
+
+/* Fills *journal: for a durable filter as it is now, for one that perhaps_open() opened as it was then. Returns 0,
+ * PERHAPS_E_ARGUMENT or PERHAPS_E_OPTION. O(1), but waits for a change that is being written. */
+PERHAPS_API int perhaps_journal_of(const perhaps_filter *filter, perhaps_journal *journal);
+
+/* An appender adds keys to a file with a journal without looking at the filter: it reads the file's header and the journal,
+ * verifies both, and appends. Opening one costs milliseconds, however large the filter is; adding is what it is for a durable
+ * filter. It cannot know whether a key was there before, and so only opens filters that never refuse one: kinds
+ * bloom, blocked and counting that go on at capacity. It folds nothing: when perhaps_journal says that bytes exceed the
+ * limit, open the file with perhaps_open_durable() and call perhaps_fold_journal().
+ *
+ * perhaps_appender_open(): options->load gives allocator and key. Returns 0, an error of perhaps_open_durable(),
+ *   PERHAPS_E_UNSUPPORTED (no journal; or a filter that can refuse keys: use perhaps_open_durable()). O(header + journal).
+ * perhaps_appender_add_many_pointers(), _hash(): all or none of up to 65,536 keys at a time; *done, if not NULL, tells of
+ *   how many the call returned with success, also when it fails: they are durable. Returns 0 or an error of perhaps_add_many(): PERHAPS_E_IO, PERHAPS_E_MEMORY,
+ *   PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (keys of a CALLER filter). Any threads at once.
+ * perhaps_appender_journal(): as perhaps_journal_of().
+ * perhaps_appender_close(): releases it. NULL is allowed. */
+typedef struct perhaps_appender perhaps_appender;
+PERHAPS_API int perhaps_appender_open(const char *path, const perhaps_journal_options *options,
+                                      perhaps_appender **appender, perhaps_error *error);
+PERHAPS_API int perhaps_appender_add_many_pointers(perhaps_appender *appender, const void *const *keys,
+                                                   const size_t *lengths, size_t count, size_t *done);
+PERHAPS_API int perhaps_appender_add_many_hash(perhaps_appender *appender, const uint64_t *hashes, size_t count,
+                                               size_t *done);
+PERHAPS_API int perhaps_appender_journal(const perhaps_appender *appender, perhaps_journal *journal);
+PERHAPS_API void perhaps_appender_close(perhaps_appender *appender);
 
 #ifdef __cplusplus
 }

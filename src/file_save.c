@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// Files are replaced, never changed: a temporary file is written beside them, flushed and renamed.
+#include "file_save.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "format.h"
+#include "shared.h"
+
+bool perhaps__resolve_target(const char *path, char target[PATH_MAX])
+{
+    if (realpath(path, target) != NULL) {
+        return true;
+    }
+    size_t length = strlen(path);
+    struct stat link;
+    if (errno != ENOENT || length == 0 || lstat(path, &link) == 0) {
+        return false; // in the last case a link that leads nowhere: errno still says ENOENT
+    }
+    if (length >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memcpy(target, path, length + 1);
+    return true;
+}
+
+// The part of a path up to and with its last slash; 0 when there is none.
+static size_t directory_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* ---------------------------------------------------------------- leftovers */
+
+// Temporary files are named .perhaps-PROCESS-NUMBER.tmp and locked by whoever writes them; a lock ends with its process,
+// however that ends.
+
+static bool skip_number(const char **text)
+{
+    const char *begin = *text;
+    while (**text >= '0' && **text <= '9') {
+        ++*text;
+    }
+    return *text > begin;
+}
+
+static bool is_temporary(const char *name)
+{
+    static const char prefix[] = ".perhaps-";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) {
+        return false;
+    }
+    name += sizeof prefix - 1;
+    return skip_number(&name) && *name++ == '-' && skip_number(&name) && strcmp(name, ".tmp") == 0;
+}
+
+// A process that has just made its file and not yet locked it finds that it is gone, and makes another one.
+static void remove_if_dead(int directory, const char *name)
+{
+    int file = openat(directory, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file >= 0) {
+        if (flock(file, LOCK_EX | LOCK_NB) == 0) {
+            (void)unlinkat(directory, name, 0);
+        }
+        (void)close(file);
+    }
+}
+
+// What cannot be removed stays: it does no harm, and a save does not fail because of it.
+static void remove_leftovers(const char *target)
+{
+    char path[PATH_MAX];
+    size_t length = directory_length(target);
+    memcpy(path, target, length);
+    memcpy(path + length, ".", 2);
+    DIR *directory = opendir(path);
+    if (directory == NULL) {
+        return;
+    }
+    for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+        if (is_temporary(entry->d_name)) {
+            remove_if_dead(dirfd(directory), entry->d_name);
+        }
+    }
+    (void)closedir(directory);
+}
+
+/* ---------------------------------------------------------------- temporary files */
+
+// Locks the new file; false when a cleaner was quicker. Where files cannot be locked, nobody cleans up.
+static bool claim(struct perhaps__replacement *replacement)
+{
+    struct stat status;
+    replacement->locked = perhaps__files->lock(replacement->file, LOCK_EX | LOCK_NB) == 0;
+    if (!replacement->locked) {
+        return errno != EWOULDBLOCK;
+    }
+    return fstat(replacement->file, &status) != 0 || status.st_nlink > 0;
+}
+
+static bool create_temporary(struct perhaps__replacement *replacement)
+{
+    size_t directory = directory_length(replacement->target);
+    for (unsigned attempt = 0; attempt < 1000; attempt++) {
+        int length = snprintf(replacement->temporary, sizeof replacement->temporary, "%.*s.perhaps-%ld-%u.tmp",
+                              (int)directory, replacement->target, (long)getpid(), attempt);
+        if (length < 0 || (size_t)length >= sizeof replacement->temporary) {
+            errno = ENAMETOOLONG;
+            return false;
+        }
+        replacement->file =
+            perhaps__files->open(replacement->temporary, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (replacement->file < 0 && errno != EEXIST) {
+            return false;
+        }
+        if (replacement->file >= 0 && claim(replacement)) {
+            return true;
+        }
+        if (replacement->file >= 0) {
+            perhaps__close_quietly(replacement->file);
+        }
+    }
+    errno = EEXIST;
+    return false;
+}
+
+// The permissions of the file that is replaced, or of the one it is to be like; what is there but is no file is refused.
+static bool keep_permissions(const struct perhaps__replacement *replacement)
+{
+    struct stat old;
+    int found = stat(replacement->target, &old);
+    if (found != 0 && errno == ENOENT && replacement->like != NULL) {
+        found = stat(replacement->like, &old);
+    }
+    if (found != 0) {
+        return errno == ENOENT;
+    }
+    if (!S_ISREG(old.st_mode)) {
+        errno = S_ISDIR(old.st_mode) ? EISDIR : EINVAL;
+        return false;
+    }
+    return perhaps__files->set_mode(replacement->file, old.st_mode & 07777) == 0;
+}
+
+void perhaps__replacement_drop(struct perhaps__replacement *replacement)
+{
+    int reason = errno;
+    (void)perhaps__files->close(replacement->file);
+    (void)perhaps__files->remove(replacement->temporary);
+    errno = reason;
+}
+
+bool perhaps__replacement_begin(struct perhaps__replacement *replacement)
+{
+    if (!perhaps__resolve_target(replacement->path, replacement->target) || !create_temporary(replacement)) {
+        return false;
+    }
+    if (replacement->locked) {
+        remove_leftovers(replacement->target);
+    }
+    if (!keep_permissions(replacement)) {
+        perhaps__replacement_drop(replacement);
+        return false;
+    }
+    return true;
+}
+
+bool perhaps__replacement_put(struct perhaps__replacement *replacement)
+{
+    return perhaps__files->flush(replacement->file) == 0 &&
+           perhaps__files->rename(replacement->temporary, replacement->target) == 0;
+}
+
+bool perhaps__write_all(int file, const uint8_t *bytes, uint64_t size)
+{
+    const uint64_t most = UINT64_C(1) << 30; // a single write() takes no more than 2 GiB
+    while (size > 0) {
+        ssize_t written = perhaps__files->write(file, bytes, (size_t)perhaps__min(size, most));
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            errno = written == 0 ? EIO : errno;
+            return false;
+        }
+        bytes += written;
+        size -= (uint64_t)written;
+    }
+    return true;
+}
+
+// Some file systems cannot flush a directory, and say EINVAL.
+bool perhaps__flush_directory(const char *target)
+{
+    char directory[PATH_MAX];
+    size_t length = directory_length(target);
+    memcpy(directory, target, length);
+    memcpy(directory + length, ".", 2);
+    int file = perhaps__files->open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (file < 0) {
+        return false;
+    }
+    bool flushed = perhaps__files->flush(file) == 0 || errno == EINVAL || errno == EROFS;
+    perhaps__close_quietly(file);
+    return flushed;
+}
+
+/* ---------------------------------------------------------------- filters */
+
+// What is to be in the file: the header, and the layers of a filter; or, without a filter, bytes that are all of it.
+struct content {
+    uint8_t *bytes;
+    uint64_t size;
+    const perhaps_filter *filter;
+};
+
+static bool write_content(const struct perhaps__replacement *replacement, const struct content *content)
+{
+    const perhaps_filter *filter = content->filter;
+    bool written = perhaps__write_all(replacement->file, content->bytes, content->size);
+    for (uint32_t i = 0; written && filter != NULL && i < filter->layer_count; i++) {
+        written = perhaps__write_all(replacement->file, filter->layers[i]->payload, filter->layers[i]->payload_size);
+    }
+    return written;
+}
+
+static bool replace(struct perhaps__replacement *replacement, const struct content *content)
+{
+    if (!perhaps__replacement_begin(replacement)) {
+        return false;
+    }
+    if (!write_content(replacement, content) || !perhaps__replacement_put(replacement)) {
+        perhaps__replacement_drop(replacement);
+        return false;
+    }
+    perhaps__close_quietly(replacement->file); // not before: the lock ends. Its bytes were flushed, so nothing can fail
+    return true;
+}
+
+// A shared filter is copied first: its writers wait for that, and not for a disk.
+static bool make_content(const perhaps_filter *filter, struct perhaps__identity *identity, struct content *content)
+{
+    bool shared = filter->shared != NULL;
+    perhaps__close(filter);
+    content->size = shared ? perhaps__encoded_size(filter) : perhaps__header_size(filter);
+    content->bytes = perhaps__allocate(&filter->allocator, content->size);
+    content->filter = shared ? NULL : filter;
+    if (content->bytes != NULL) {
+        (shared ? perhaps__encode : perhaps__encode_header)(filter, identity, content->bytes);
+    }
+    perhaps__open(filter);
+    return content->bytes != NULL;
+}
+
+int perhaps__save(const perhaps_filter *filter, const char *path, struct perhaps__identity *identity, bool *replaced,
+                  perhaps_error *error)
+{
+    struct perhaps__replacement replacement = {.path = path};
+    struct content content;
+    *replaced = false;
+    if (!make_content(filter, identity, &content)) {
+        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_MEMORY, .subject = path}, NULL);
+    }
+    *replaced = replace(&replacement, &content);
+    int reason = errno;
+    perhaps__release(&filter->allocator, content.bytes, content.size);
+    errno = reason;
+    if (!*replaced) {
+        return perhaps__fail_io(error, path, "written");
+    }
+    return perhaps__flush_directory(replacement.target)
+               ? PERHAPS_OK
+               : perhaps__fail_io(error, path, "flushed to the disk, though it was replaced");
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+#include "journal.h"
+
+#include "format.h"
+#include "hash.h"
+
+// Hashes that are replayed together.
+#define BLOCK 512
+
+static void store_head(uint8_t *bytes, const struct perhaps__journal_fields *fields)
+{
+#define STORE_FIELD(name, offset, width) perhaps__store_little(bytes + (offset), width, fields->name);
+    PERHAPS_JOURNAL_FIELDS(STORE_FIELD)
+#undef STORE_FIELD
+}
+
+static void load_head(struct perhaps__journal_fields *fields, const uint8_t *bytes)
+{
+#define LOAD_FIELD(name, offset, width) fields->name = perhaps__load_little(bytes + (offset), width);
+    PERHAPS_JOURNAL_FIELDS(LOAD_FIELD)
+#undef LOAD_FIELD
+}
+
+uint64_t perhaps__journal_begin(uint8_t bytes[PERHAPS_JOURNAL_HEAD], const struct perhaps__identity *identity)
+{
+    struct perhaps__journal_fields fields = {
+        .magic = PERHAPS_JOURNAL_MAGIC,
+        .version = PERHAPS_FORMAT_VERSION,
+        .header_size = PERHAPS_JOURNAL_HEAD,
+        .id = identity->id,
+        .generation = identity->generation,
+        .base = identity->folded,
+        .filter_checksum = identity->checksum,
+    };
+    store_head(bytes, &fields);
+    fields.checksum = perhaps__checksum(bytes, PERHAPS_JOURNAL_HEAD - 8);
+    store_head(bytes, &fields);
+    return fields.checksum;
+}
+
+uint8_t *perhaps__record_write(uint8_t *bytes, uint64_t seed, const struct perhaps__record *record)
+{
+    perhaps__store_little(bytes, 4, perhaps__record_size(record->count));
+    perhaps__store_little(bytes + 4, 4, record->type);
+    perhaps__store_little(bytes + 8, 8, record->sequence);
+    uint64_t head = perhaps__hash(bytes, 16, seed);
+    perhaps__store_little(bytes + 16, 8, head);
+    uint8_t *at = bytes + PERHAPS_RECORD_HEAD;
+    for (size_t i = 0; i < record->count; i++) {
+        perhaps__store_little(at, 8, record->values[i]);
+        at += 8;
+    }
+    perhaps__store_little(at, 8, perhaps__hash(bytes + PERHAPS_RECORD_HEAD, 8 * record->count, head));
+    return at + 8;
+}
+
+/* ---------------------------------------------------------------- the header */
+
+static int fail_head(const struct perhaps__journal *journal, perhaps_error *error)
+{
+    return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_DAMAGED, .subject = journal->subject},
+                         "the header of the journal is damaged; restore the journal together with its filter");
+}
+
+// A journal is put into place whole: one that has less than a header was cut.
+static int read_head(struct perhaps__journal *journal, perhaps_error *error)
+{
+    const struct perhaps__failure failure = {.code = PERHAPS_E_JOURNAL, .subject = journal->subject};
+    if (journal->size < 8 || perhaps__load_little(journal->bytes, 8) != PERHAPS_JOURNAL_MAGIC) {
+        return perhaps__fail(error, failure,
+                             "is not a journal: it begins with other bytes; restore it together with its filter");
+    }
+    if (journal->size < PERHAPS_JOURNAL_HEAD) {
+        return fail_head(journal, error);
+    }
+    struct perhaps__journal_fields *head = &journal->head;
+    load_head(head, journal->bytes);
+    if (head->checksum != perhaps__checksum(journal->bytes, PERHAPS_JOURNAL_HEAD - 8)) {
+        return fail_head(journal, error);
+    }
+    if (head->version > PERHAPS_FORMAT_VERSION) {
+        return perhaps__fail(
+            error, (struct perhaps__failure){.code = PERHAPS_E_VERSION, .subject = journal->subject},
+            "is a journal in format version %u; this release (%s) reads versions up to %u; take a newer one",
+            (unsigned)head->version, perhaps_version(), (unsigned)PERHAPS_FORMAT_VERSION);
+    }
+    bool known = head->header_size == PERHAPS_JOURNAL_HEAD && head->reserved == 0;
+    return known ? PERHAPS_OK : fail_head(journal, error);
+}
+
+/* ---------------------------------------------------------------- the records */
+
+// A record in the bytes of a journal.
+struct place {
+    uint64_t at;
+    uint64_t end;
+    uint64_t type;
+    uint64_t values;
+    uint64_t sequence;
+};
+
+static uint64_t value_of(const struct perhaps__journal *journal, const struct place *place, uint64_t number)
+{
+    return perhaps__load_little(journal->bytes + place->at + PERHAPS_RECORD_HEAD + 8 * number, 8);
+}
+
+static struct place place_at(const struct perhaps__journal *journal, uint64_t at)
+{
+    const uint8_t *bytes = journal->bytes + at;
+    uint64_t size = perhaps__load_little(bytes, 4);
+    return (struct place){
+        .at = at,
+        .end = at + size,
+        .type = perhaps__load_little(bytes + 4, 4),
+        .values = size >= PERHAPS_RECORD_BARE ? (size - PERHAPS_RECORD_BARE) / 8 : 0,
+        .sequence = perhaps__load_little(bytes + 8, 8),
+    };
+}
+
+// Whether the values are as many as the type has.
+static bool shape_fits(const struct place *place)
+{
+    bool whole = place->end - place->at == perhaps__record_size(place->values);
+    switch (place->type) {
+    case PERHAPS_RECORD_ADD:
+    case PERHAPS_RECORD_REMOVE:
+        return whole && place->values >= 1 && place->values <= PERHAPS_RECORD_MAX;
+    case PERHAPS_RECORD_CLEAR:
+        return whole && place->values == 0;
+    case PERHAPS_RECORD_VOID:
+        return whole && place->values == 1;
+    default:
+        return false;
+    }
+}
+
+static bool zeros_from(const struct perhaps__journal *journal, uint64_t at)
+{
+    while (at < journal->size && journal->bytes[at] == 0) {
+        at++;
+    }
+    return at == journal->size;
+}
+
+enum finding { WHOLE, INCOMPLETE, DAMAGED };
+
+// A checksum that does not hold was either never written, or is damaged: zeros up to the end tell.
+static enum finding judge(const struct perhaps__journal *journal, uint64_t at)
+{
+    return zeros_from(journal, at) ? INCOMPLETE : DAMAGED;
+}
+
+static enum finding find_record(const struct perhaps__journal *journal, uint64_t at, struct place *place)
+{
+    const uint8_t *bytes = journal->bytes + at;
+    uint64_t left = journal->size - at;
+    if (left < PERHAPS_RECORD_HEAD) {
+        return INCOMPLETE;
+    }
+    uint64_t head = perhaps__hash(bytes, 16, journal->head.checksum);
+    if (head != perhaps__load_little(bytes + 16, 8)) {
+        return judge(journal, at + 16);
+    }
+    *place = place_at(journal, at);
+    if (!shape_fits(place)) {
+        return DAMAGED;
+    }
+    uint64_t size = place->end - at;
+    if (size > left) {
+        return INCOMPLETE;
+    }
+    bool holds = perhaps__hash(bytes + PERHAPS_RECORD_HEAD, size - PERHAPS_RECORD_BARE, head) ==
+                 perhaps__load_little(bytes + size - 8, 8);
+    return holds ? WHOLE : judge(journal, place->end - 8);
+}
+
+static int fail_record(const struct perhaps__journal *journal, uint64_t at, perhaps_error *error)
+{
+    const struct perhaps__failure failure = {
+        .code = PERHAPS_E_DAMAGED, .subject = journal->subject, .value = at, .limit = journal->size};
+    return perhaps__fail(
+        error, failure,
+        "the journal is damaged at byte %llu of %llu, after operation %llu; restore it together with its "
+        "filter, or rebuild the filter",
+        (unsigned long long)at, (unsigned long long)journal->size, (unsigned long long)journal->sequence);
+}
+
+// Whether a record that is whole continues the ones before it; *voided is the last void record's.
+static bool continues(const struct perhaps__journal *journal, const struct place *place, uint64_t *voided)
+{
+    uint64_t last;
+    uint64_t operations = perhaps__record_operations(place->type, place->values);
+    if (place->sequence != journal->sequence + 1 || __builtin_add_overflow(journal->sequence, operations, &last)) {
+        return false;
+    }
+    if (place->type != PERHAPS_RECORD_VOID) {
+        return true;
+    }
+    uint64_t from = value_of(journal, place, 0);
+    bool ordered = from > *voided && from <= place->sequence;
+    *voided = place->sequence;
+    return ordered;
+}
+
+static int read_records(struct perhaps__journal *journal, perhaps_error *error)
+{
+    uint64_t voided = journal->head.base;
+    journal->end = PERHAPS_JOURNAL_HEAD;
+    journal->sequence = journal->head.base;
+    journal->operations = 0;
+    while (journal->end < journal->size) {
+        struct place place;
+        enum finding finding = find_record(journal, journal->end, &place);
+        if (finding == INCOMPLETE) {
+            break;
+        }
+        if (finding == DAMAGED || !continues(journal, &place, &voided)) {
+            return fail_record(journal, journal->end, error);
+        }
+        uint64_t operations = perhaps__record_operations(place.type, place.values);
+        journal->end = place.end;
+        journal->sequence += operations;
+        journal->operations += operations;
+    }
+    return PERHAPS_OK;
+}
+
+/* ---------------------------------------------------------------- whose journal it is */
+
+static int fail_foreign(const struct perhaps__journal *journal, const struct perhaps__identity *identity,
+                        perhaps_error *error)
+{
+    const struct perhaps__failure failure = {.code = PERHAPS_E_JOURNAL,
+                                             .subject = journal->subject,
+                                             .value = journal->head.generation,
+                                             .limit = identity->generation};
+    if (journal->head.id != identity->id) {
+        return perhaps__fail(error, failure, "is the journal of another filter; restore the one of this filter");
+    }
+    return perhaps__fail(
+        error, failure,
+        "is the journal of generation %llu of the filter, which has generation %llu: one of the two is an "
+        "older copy; restore both together",
+        (unsigned long long)journal->head.generation, (unsigned long long)identity->generation);
+}
+
+static bool is_current(const struct perhaps__journal *journal, const struct perhaps__identity *identity)
+{
+    const struct perhaps__journal_fields *head = &journal->head;
+    return head->id == identity->id && head->generation == identity->generation && head->base == identity->folded &&
+           head->filter_checksum == identity->checksum;
+}
+
+// The crash came between folding and the replacement of the journal: what was acknowledged is in the filter. There can be more
+// in the journal only where operations failed and could not be cut off.
+static bool is_folded(const struct perhaps__journal *journal, const struct perhaps__identity *identity)
+{
+    return journal->head.id == identity->id && journal->head.generation == identity->generation - 1 &&
+           journal->sequence >= identity->folded;
+}
+
+int perhaps__journal_read(struct perhaps__journal *journal, const struct perhaps__identity *identity,
+                          perhaps_error *error)
+{
+    int status = read_head(journal, error);
+    if (status == PERHAPS_OK && journal->head.id != identity->id) {
+        return fail_foreign(journal, identity, error);
+    }
+    status = status < 0 ? status : read_records(journal, error);
+    if (status < 0) {
+        return status;
+    }
+    journal->stale = is_folded(journal, identity);
+    return journal->stale || is_current(journal, identity) ? PERHAPS_OK : fail_foreign(journal, identity, error);
+}
+
+/* ---------------------------------------------------------------- replay */
+
+// The next void record at or behind some place: operations from `from` to it were not done.
+struct next_void {
+    uint64_t end; // of the void record; everything up to here was looked at
+    uint64_t from;
+};
+
+static void find_void(const struct perhaps__journal *journal, uint64_t at, struct next_void *next)
+{
+    while (next->end <= at && next->end < journal->end) {
+        struct place place = place_at(journal, next->end);
+        while (place.type != PERHAPS_RECORD_VOID && place.end < journal->end) {
+            place = place_at(journal, place.end);
+        }
+        next->end = place.end;
+        next->from = place.type == PERHAPS_RECORD_VOID ? value_of(journal, &place, 0) : UINT64_MAX;
+    }
+}
+
+// Does the first `count` operations of a record, up to one that is refused.
+static int replay_hashes(const struct perhaps__journal *journal, const struct place *place, uint64_t count,
+                         perhaps_filter *filter)
+{
+    uint64_t hashes[BLOCK];
+    for (uint64_t done = 0; done < count;) {
+        size_t block = (size_t)perhaps__min(BLOCK, count - done);
+        for (size_t i = 0; i < block; i++) {
+            hashes[i] = value_of(journal, place, done + i);
+        }
+        int refusal = PERHAPS_OK;
+        struct perhaps__change change = {
+            .verb = place->type == PERHAPS_RECORD_ADD ? PERHAPS_CHANGE_ADD : PERHAPS_CHANGE_REMOVE,
+            .hashes = hashes,
+            .count = block,
+        };
+        if (perhaps__filter_apply(filter, &change, &refusal) < block) {
+            return refusal == PERHAPS_E_MEMORY ? refusal : PERHAPS_OK; // otherwise the writer was refused as well
+        }
+        done += block;
+    }
+    return PERHAPS_OK;
+}
+
+static int replay_record(const struct perhaps__journal *journal, const struct place *place, uint64_t void_from,
+                         perhaps_filter *filter)
+{
+    if (place->sequence >= void_from || place->type == PERHAPS_RECORD_VOID) {
+        return PERHAPS_OK;
+    }
+    if (place->type == PERHAPS_RECORD_CLEAR) {
+        int refusal = PERHAPS_OK;
+        (void)perhaps__filter_apply(filter, &(struct perhaps__change){.verb = PERHAPS_CHANGE_CLEAR}, &refusal);
+        return PERHAPS_OK;
+    }
+    return replay_hashes(journal, place, perhaps__min(place->values, void_from - place->sequence), filter);
+}
+
+// A file with a remove for a kind that has none was made up: nobody could have acknowledged it.
+static bool can_do(const struct place *place, const perhaps_filter *filter)
+{
+    return place->type != PERHAPS_RECORD_REMOVE || filter->view.remove_many != NULL;
+}
+
+// Where the last clear is: what was done before it is forgotten, and need not be done. (A clear takes as long as the filter
+// is large, and a record of one is 32 bytes.)
+static uint64_t find_beginning(const struct perhaps__journal *journal)
+{
+    struct next_void next = {.end = PERHAPS_JOURNAL_HEAD, .from = UINT64_MAX};
+    uint64_t beginning = PERHAPS_JOURNAL_HEAD;
+    for (uint64_t at = PERHAPS_JOURNAL_HEAD; at < journal->end;) {
+        struct place place = place_at(journal, at);
+        find_void(journal, at, &next);
+        if (place.type == PERHAPS_RECORD_CLEAR && place.sequence < next.from) {
+            beginning = at;
+        }
+        at = place.end;
+    }
+    return beginning;
+}
+
+int perhaps__journal_replay(const struct perhaps__journal *journal, perhaps_filter *filter, perhaps_error *error)
+{
+    struct next_void next = {.end = PERHAPS_JOURNAL_HEAD, .from = UINT64_MAX};
+    for (uint64_t at = find_beginning(journal); at < journal->end && !journal->stale;) {
+        struct place place = place_at(journal, at);
+        find_void(journal, at, &next);
+        if (!can_do(&place, filter)) {
+            return fail_record(journal, at, error);
+        }
+        int status = replay_record(journal, &place, next.from, filter);
+        if (status < 0) {
+            return perhaps__fail(error, (struct perhaps__failure){.code = status, .subject = journal->subject}, NULL);
+        }
+        at = place.end;
+    }
+    return PERHAPS_OK;
+}
