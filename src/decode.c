@@ -19,6 +19,8 @@ struct decoder {
     uint64_t header_size; // of the copy; what it says of its size may be something else
     const uint8_t *metadata;
     uint64_t metadata_size;
+    const uint8_t *position;
+    uint64_t position_size;
     perhaps_filter *filter;
 };
 
@@ -228,24 +230,48 @@ static bool all_zero(const uint8_t *from, const uint8_t *end)
     return from >= end;
 }
 
+static int take_layers(struct decoder *decoder, uint64_t flags, const uint8_t *data, uint64_t size)
+{
+    if (size != PERHAPS_LAYER_SIZE * decoder->fixed.layers || flags != PERHAPS_MUST_UNDERSTAND) {
+        return fail_damaged(decoder, "layer section");
+    }
+    for (uint64_t i = 0; i < decoder->fixed.layers; i++) {
+        perhaps__layer_load(&decoder->layers[i], data + i * PERHAPS_LAYER_SIZE);
+    }
+    return PERHAPS_OK;
+}
+
+static int take_metadata(struct decoder *decoder, uint64_t flags, const uint8_t *data, uint64_t size)
+{
+    if (size == 0 || size > PERHAPS_METADATA_MAX || flags != 0) {
+        return fail_damaged(decoder, "metadata section");
+    }
+    decoder->metadata = data;
+    decoder->metadata_size = size;
+    return PERHAPS_OK;
+}
+
+static int take_position(struct decoder *decoder, uint64_t flags, const uint8_t *data, uint64_t size)
+{
+    if (size == 0 || size > PERHAPS_POSITION_MAX || flags != 0) {
+        return fail_damaged(decoder, "position section");
+    }
+    decoder->position = data;
+    decoder->position_size = size;
+    return PERHAPS_OK;
+}
+
 static int take_section(struct decoder *decoder, uint64_t type, uint64_t flags, const uint8_t *data, uint64_t size)
 {
-    if (type == PERHAPS_SECTION_LAYERS) {
-        if (size != PERHAPS_LAYER_SIZE * decoder->fixed.layers || flags != PERHAPS_MUST_UNDERSTAND) {
-            return fail_damaged(decoder, "layer section");
-        }
-        for (uint64_t i = 0; i < decoder->fixed.layers; i++) {
-            perhaps__layer_load(&decoder->layers[i], data + i * PERHAPS_LAYER_SIZE);
-        }
-        return PERHAPS_OK;
-    }
-    if (type == PERHAPS_SECTION_METADATA) {
-        if (size == 0 || size > PERHAPS_METADATA_MAX || flags != 0) {
-            return fail_damaged(decoder, "metadata section");
-        }
-        decoder->metadata = data;
-        decoder->metadata_size = size;
-        return PERHAPS_OK;
+    switch (type) {
+    case PERHAPS_SECTION_LAYERS:
+        return take_layers(decoder, flags, data, size);
+    case PERHAPS_SECTION_METADATA:
+        return take_metadata(decoder, flags, data, size);
+    case PERHAPS_SECTION_POSITION:
+        return take_position(decoder, flags, data, size);
+    default:
+        break;
     }
     if (flags == PERHAPS_MUST_UNDERSTAND) {
         return FAIL(decoder, PERHAPS_E_VERSION,
@@ -387,6 +413,16 @@ static bool share(const struct decoder *decoder)
            perhaps__shared_begin(decoder->filter, PERHAPS_SHARED | (claim ? PERHAPS_CLAIM : 0));
 }
 
+// What belongs to the user. Only memory can be short.
+static int copy_what_travels(const struct decoder *decoder)
+{
+    bool copied = (decoder->metadata_size == 0 || perhaps_set_metadata(decoder->filter, decoder->metadata,
+                                                                       (size_t)decoder->metadata_size) == PERHAPS_OK) &&
+                  (decoder->position_size == 0 || perhaps_set_position(decoder->filter, decoder->position,
+                                                                       (size_t)decoder->position_size) == PERHAPS_OK);
+    return copied ? PERHAPS_OK : fail_memory(decoder);
+}
+
 static int make_filter(struct decoder *decoder)
 {
     const struct perhaps__fixed_fields *fixed = &decoder->fixed;
@@ -413,10 +449,7 @@ static int make_filter(struct decoder *decoder)
     filter->ambiguous = fixed->ambiguous;
     filter->adds_exact = (fixed->flags & PERHAPS_FLAG_ADDS_SUMMED) == 0;
     int status = make_layers(decoder);
-    if (status == PERHAPS_OK && decoder->metadata_size > 0) {
-        status = perhaps_set_metadata(filter, decoder->metadata, (size_t)decoder->metadata_size);
-        status = status == PERHAPS_E_MEMORY ? fail_memory(decoder) : status;
-    }
+    status = status < 0 ? status : copy_what_travels(decoder);
     filter->key_check = (uint32_t)fixed->key_check;
     filter->keyless = is_keyless(decoder); // not before: its metadata cannot be set
     return status;

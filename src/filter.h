@@ -26,6 +26,8 @@ struct perhaps_filter {
     struct perhaps__layer *layers[PERHAPS_LAYERS_MAX]; // the oldest first
     uint8_t *metadata;
     size_t metadata_size;
+    uint8_t *position;
+    size_t position_size;
     perhaps_allocator allocator;
     bool keyless; // loaded without its key: it tells what is in its header, and nothing of keys
     // The mapped file that holds the payload of a read-only filter, or NULL; unmap gives it back.
