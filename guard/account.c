@@ -184,6 +184,13 @@ static void fill_life(struct perhaps_guard *guard, perhaps_guard_statistics *ful
     full->rebuilds_failed = perhaps__guard_read(&totals->rebuilds_failed);
     full->rebuilds_cancelled = perhaps__guard_read(&totals->rebuilds_cancelled);
     full->alarms = perhaps__guard_read(&totals->alarms);
+    full->state = __atomic_load_n(&guard->following.state, __ATOMIC_RELAXED);
+    full->catch_ups = perhaps__guard_read(&totals->catch_ups);
+    full->catch_ups_failed = perhaps__guard_read(&totals->catch_ups_failed);
+    full->changes = perhaps__guard_read(&totals->changes);
+    uint64_t caught_up_at = perhaps__guard_read(&guard->following.caught_up_at);
+    bool known = caught_up_at != 0 && guard->following.outside;
+    full->staleness_seconds = known ? (double)(perhaps__guard_now() - caught_up_at) * 1e-9 : (double)NAN;
     full->rebuilding = __atomic_load_n(&guard->busy, __ATOMIC_RELAXED);
     full->ask_latency = perhaps__guard_latency(&guard->ask_latency);
     full->store_latency = perhaps__guard_latency(&guard->store_latency);

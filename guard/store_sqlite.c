@@ -3,24 +3,16 @@
 #include <perhaps/guard.h>
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "fail.h"
-#include "sqlite_source.h"
+#include "store_sqlite.h"
 
 // A key is a value of either type with its bytes: SQLite never takes TEXT 'ab' for BLOB x'6162'. One
 // statement asks for both, so that one index search does. The column is named with its table, because SQLite
 // reads a quoted name that is no column any more, once somebody dropped it, as a string.
 #define LOOK_UP "SELECT t.\"%w\" FROM main.\"%w\" AS t WHERE t.\"%w\" IN (?1, ?2)"
 #define LIST "SELECT DISTINCT t.\"%w\" FROM main.\"%w\" AS t WHERE typeof(t.\"%w\") IN ('text', 'blob')"
-
-struct perhaps_store_sqlite {
-    struct perhaps__guard_sqlite_source source;
-    pthread_mutex_t lock; // of the connection and its statement: questions take turns
-    sqlite3_stmt *look_up;
-    int indexed;
-};
 
 static int fail_argument(perhaps_error *error, const char *subject)
 {
@@ -120,8 +112,9 @@ static int visit_row(const struct perhaps__guard_sqlite_source *source, sqlite3_
     return visit(visitor, bytes, length);
 }
 
-static int list(const struct perhaps__guard_sqlite_source *source,
-                int (*visit)(void *visitor, const void *key, size_t length), void *visitor, perhaps_error *error)
+int perhaps__guard_sqlite_list(const struct perhaps__guard_sqlite_source *source,
+                               int (*visit)(void *visitor, const void *key, size_t length), void *visitor,
+                               perhaps_error *error)
 {
     int code = 0;
     sqlite3_stmt *statement =
@@ -153,7 +146,7 @@ static int each_key(void *context, int (*visit)(void *visitor, const void *key, 
     source.db = NULL;
     int code = perhaps__guard_sqlite_open(&source, error);
     if (code == 0) {
-        code = list(&source, visit, visitor, error);
+        code = perhaps__guard_sqlite_list(&source, visit, visitor, error);
         (void)sqlite3_close(source.db);
     }
     return code;
@@ -327,6 +320,7 @@ int perhaps_store_sqlite_open(const char *path, const char *table, const char *c
         return perhaps__guard_fail(error, failure, "there is no memory to open the database; allow this program more");
     }
     (void)pthread_mutex_init(&opened->lock, NULL); // cannot fail with default attributes
+    (void)pthread_mutex_init(&opened->following.lock, NULL);
     opened->source.busy_milliseconds = busy_milliseconds;
     int code = prepare(opened, error);
     if (code < 0) {
@@ -340,6 +334,8 @@ int perhaps_store_sqlite_open(const char *path, const char *table, const char *c
 void perhaps_store_sqlite_close(perhaps_store_sqlite *sqlite)
 {
     if (sqlite != NULL) {
+        perhaps__guard_sqlite_stop_following(sqlite);
+        (void)pthread_mutex_destroy(&sqlite->following.lock);
         (void)sqlite3_finalize(sqlite->look_up);
         (void)sqlite3_close(sqlite->source.db);
         (void)pthread_mutex_destroy(&sqlite->lock);
