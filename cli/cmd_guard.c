@@ -5,28 +5,12 @@
 #include <string.h>
 
 #include "filterfile.h"
+#include "guarding.h"
 #include "keys.h"
 #include "messages.h"
 #include "options.h"
 #include "output.h"
-#include "report.h"
-
-enum { BUSY_MILLISECONDS = 5000 };
-static const char sqlite_prefix[] = "sqlite:";
-
-struct guarding {
-    const struct arguments *arguments;
-    const char *path;
-    perhaps_filter *filter;
-    perhaps_store_sqlite *sqlite;
-    perhaps_store store;
-    perhaps_guard *guard;
-    char *packed; // the keys of a batch without separators: the form that the guard's batch call takes
-    size_t capacity;
-    bool store_failed;
-    struct audit audit;
-    char first_missed[SHOWN_KEY_SIZE];
-};
+#include "watch.h"
 
 static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[BATCH_KEYS + 1])
 {
@@ -56,7 +40,7 @@ static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[
 static int ask_store(struct guarding *g, const void *key, size_t length)
 {
     perhaps_error error = {.size = sizeof error};
-    int found = g->store.contains(g->store.context, key, length, &error);
+    int found = g->store.store.contains(g->store.store.context, key, length, &error);
     if (found < 0) {
         g->store_failed = true;
         (void)fail_library(g->arguments->values[OPTION_STORE], found, &error);
@@ -122,45 +106,22 @@ static int guard_batch(void *context, const struct input *input, const struct ba
         }
     }
     flush_if_waiting(g->arguments, batch);
-    return output_broken() ? STATUS_ERROR : STATUS_OK;
-}
-
-static int refuse_missing_options(const struct arguments *arguments)
-{
-    static const enum option_id needed[] = {OPTION_STORE, OPTION_TABLE, OPTION_COLUMN};
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (!given(arguments, needed[i])) {
-            return fail_usage("guard", "%s is missing", option_shown(needed[i]));
-        }
+    if (output_broken()) {
+        return STATUS_ERROR;
     }
-    const char *store = arguments->values[OPTION_STORE];
-    if (strncmp(store, sqlite_prefix, sizeof sqlite_prefix - 1) != 0 || store[sizeof sqlite_prefix - 1] == '\0') {
-        return fail_usage("guard", "--store: '%s' is not of the form sqlite:PATH", store);
-    }
-    return STATUS_OK;
-}
-
-static int open_store(struct guarding *g)
-{
-    const struct arguments *arguments = g->arguments;
-    const char *path = arguments->values[OPTION_STORE] + sizeof sqlite_prefix - 1;
-    unsigned busy = given(arguments, OPTION_NO_WAIT) ? 0 : BUSY_MILLISECONDS;
-    perhaps_error error = {.size = sizeof error};
-    int code = perhaps_store_sqlite_open(path, arguments->values[OPTION_TABLE], arguments->values[OPTION_COLUMN], busy,
-                                         &g->sqlite, &error);
-    if (code == 0) {
-        code = perhaps_store_sqlite_store(g->sqlite, &g->store);
-    }
-    return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
+    return g->watch != NULL ? watch_after_batch(g->watch) : STATUS_OK;
 }
 
 static int prepare(struct guarding *g)
 {
+    if (given(g->arguments, OPTION_WATCH)) {
+        return watch_begin(g);
+    }
     if (filter_open(g->path, &g->filter) != STATUS_OK || filter_needs_bytes(g->path, g->filter) != STATUS_OK ||
-        open_store(g) != STATUS_OK) {
+        store_open(g->arguments, &g->store) != STATUS_OK) {
         return STATUS_ERROR;
     }
-    perhaps_guard_options options = {.size = sizeof options, .filter = g->filter, .store = &g->store};
+    perhaps_guard_options options = {.size = sizeof options, .filter = g->filter, .store = &g->store.store};
     perhaps_error error = {.size = sizeof error};
     int code = perhaps_guard_create(&options, &g->guard, &error);
     return code < 0 ? fail_library(g->path, code, &error) : STATUS_OK;
@@ -175,6 +136,17 @@ static int refuse_missed(const struct guarding *g)
                 g->audit.missed, plural(g->audit.missed), g->first_missed);
 }
 
+static int report(const struct guarding *g)
+{
+    perhaps_guard_statistics statistics = {.size = sizeof statistics};
+    (void)perhaps_guard_stats(g->guard, &statistics);
+    int indexed = perhaps_store_sqlite_indexed(g->store.sqlite);
+    int status = report_guard(g->arguments, &statistics, &g->audit, indexed);
+    status = status == STATUS_OK ? report_metrics(g->arguments, &statistics) : status;
+    status = status == STATUS_OK ? refuse_missed(g) : status;
+    return status != STATUS_OK || statistics.confirmed > 0 ? status : STATUS_NONE;
+}
+
 // A file of keys that cannot be read does not keep the others from being answered and reported; a store that does not
 // answer leaves nothing worth a report.
 static int run(struct guarding *g)
@@ -183,32 +155,53 @@ static int run(struct guarding *g)
         return STATUS_ERROR;
     }
     int status = visit_keys(g->arguments, 1, true, guard_batch, g);
-    perhaps_guard_statistics statistics = {.size = sizeof statistics};
-    (void)perhaps_guard_stats(g->guard, &statistics);
+    bool signalled = false;
+    if (g->watch != NULL) {
+        status = watch_end(g->watch, status, &signalled);
+    }
     output_flush();
     if (g->store_failed || output_broken()) {
         return STATUS_ERROR;
     }
-    int indexed = perhaps_store_sqlite_indexed(g->sqlite);
-    if (report_guard(g->arguments, &statistics, &g->audit, indexed) != STATUS_OK || refuse_missed(g) != STATUS_OK) {
+    int reported = report(g);
+    if (status != STATUS_OK || reported == STATUS_ERROR) {
         return STATUS_ERROR;
     }
-    if (status != STATUS_OK) {
-        return status;
+    return signalled ? STATUS_OK : reported;
+}
+
+static int refuse_options(const struct arguments *arguments)
+{
+    static const enum option_id watching[] = {OPTION_INTERVAL, OPTION_STAY, OPTION_APPEND_ONLY, OPTION_FPR,
+                                              OPTION_KIND};
+    for (size_t i = 0; i < sizeof watching / sizeof watching[0]; i++) {
+        if (given(arguments, watching[i]) && !given(arguments, OPTION_WATCH)) {
+            return fail_usage("guard", "%s is for --watch", option_shown(watching[i]));
+        }
     }
-    return statistics.confirmed > 0 ? STATUS_OK : STATUS_NONE;
+    if (arguments->operand_count == 0) {
+        return fail_usage("guard", "no FILTER was named");
+    }
+    return option_conflict(arguments, OPTION_AUDIT, OPTION_WATCH);
 }
 
 int command_guard(const struct arguments *arguments)
 {
-    if (refuse_missing_options(arguments) != STATUS_OK) {
+    if (store_refuse_missing(arguments) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    if (given(arguments, OPTION_INSTALL_LOG) || given(arguments, OPTION_REMOVE_LOG)) {
+        return store_change_log(arguments);
+    }
+    if (refuse_options(arguments) != STATUS_OK) {
         return STATUS_ERROR;
     }
     struct guarding g = {.arguments = arguments, .path = arguments->operands[0]};
     int status = run(&g);
     free(g.packed);
     perhaps_guard_free(g.guard);
-    perhaps_store_sqlite_close(g.sqlite);
+    watch_free(g.watch);
+    store_close(&g.store);
     perhaps_free(g.filter);
     return status;
 }

@@ -232,8 +232,9 @@ static bool count_report(struct perhaps_guard *guard, const void *key, size_t le
     struct perhaps__guard_visit visit = perhaps__guard_begin(guard);
     struct perhaps__guard_counts *counts = &visit.slot->counts;
     perhaps__guard_count(found == 1 ? &counts->confirmed : &counts->refuted, 1, visit.own);
-    bool refuted = found == 0 && __atomic_load_n(&visit.generation->open, __ATOMIC_ACQUIRE) == 0 &&
-                   perhaps_hash(visit.generation->asked, key, length, hash) == 0;
+    bool open = __atomic_load_n(&visit.generation->open, __ATOMIC_ACQUIRE) != 0;
+    perhaps__guard_count(&counts->unfiltered, found == 0 && open, visit.own);
+    bool refuted = found == 0 && !open && perhaps_hash(visit.generation->asked, key, length, hash) == 0;
     perhaps__guard_end(&visit);
     return refuted;
 }

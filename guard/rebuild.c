@@ -77,6 +77,15 @@ static int options_of_next(struct perhaps_guard *guard, uint64_t capacity, perha
     return 0;
 }
 
+// What the user wrote into the filter goes on with the next one.
+static int keep_metadata(const perhaps_filter *from, perhaps_filter *to)
+{
+    const void *metadata = NULL;
+    size_t length = 0;
+    (void)perhaps_metadata(from, &metadata, &length);
+    return length > 0 ? perhaps_set_metadata(to, metadata, length) : 0;
+}
+
 static int make_next(struct perhaps_guard *guard, const perhaps_options *options,
                      struct perhaps__guard_rebuild *rebuild, perhaps_error *error)
 {
@@ -85,7 +94,8 @@ static int make_next(struct perhaps_guard *guard, const perhaps_options *options
     if (code < 0) {
         return code;
     }
-    rebuild->next = perhaps__guard_generation_create(guard, filter, filter);
+    bool kept = keep_metadata(guard->current->asked, filter) == 0;
+    rebuild->next = kept ? perhaps__guard_generation_create(guard, filter, filter) : NULL;
     if (rebuild->next == NULL || !perhaps__guard_keyset_init(&rebuild->written, &guard->allocator, 64)) {
         if (rebuild->next == NULL) {
             perhaps_free(filter);
@@ -301,7 +311,7 @@ void perhaps__guard_unclaim(struct perhaps_guard *guard)
 {
     (void)pthread_mutex_lock(&guard->control.lock);
     guard->control.running = false;
-    __atomic_store_n(&guard->busy, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&guard->busy, 0, __ATOMIC_RELEASE);
     (void)pthread_cond_broadcast(&guard->control.ended);
     (void)pthread_mutex_unlock(&guard->control.lock);
 }
@@ -314,7 +324,7 @@ static void give_back(struct perhaps_guard *guard, int result, const perhaps_err
     control->result = result;
     control->error = *error;
     __atomic_store_n(&control->failed_at, result == 0 ? 0 : perhaps__guard_now(), __ATOMIC_RELAXED);
-    __atomic_store_n(&guard->busy, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&guard->busy, 0, __ATOMIC_RELEASE);
     (void)pthread_cond_broadcast(&control->ended);
     (void)pthread_mutex_unlock(&control->lock);
 }

@@ -145,8 +145,8 @@ static void read_exposition(char *text, const char *name)
             read_sample(&exposition, line, name);
         }
     }
-    assert_int_equal(exposition.families, 51);
-    assert_int_equal(exposition.samples, 51 + 3 + 2 + 2 * 3);
+    assert_int_equal(exposition.families, 52);
+    assert_int_equal(exposition.samples, 52 + 3 + 2 + 2 * 3);
 }
 
 static void assert_sample(const char *text, const char *sample, double value)
