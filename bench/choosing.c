@@ -5,15 +5,12 @@
 //
 // Kinds take turns in each round; figures are medians, in nanoseconds a key, for batches of ready hashes. All keys are
 // added, then asked for, as many others are asked for, and, where a kind can, all are removed again.
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "perhaps/perhaps.h"
+#include "harness.h"
 
 #define BLOCK (UINT64_C(1) << 20)
-#define MOST_ROUNDS 51
+#define MOST_ROUNDS HARNESS_MAX_REPEAT
 
 enum { ADD, PRESENT, ABSENT, REMOVE, OPERATIONS };
 
@@ -22,37 +19,14 @@ static unsigned rounds = 3;
 static uint64_t hashes[BLOCK];
 static uint8_t out[BLOCK];
 
-static double now(void)
-{
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-static void must(int result)
-{
-    if (result < 0) {
-        (void)fprintf(stderr, "choosing: %s\n", perhaps_message(result));
-        exit(1);
-    }
-}
-
-// Key number i as a hash; numbers from `keys` on are never added.
-static uint64_t hash_of(uint64_t i)
-{
-    i = (i ^ (i >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    i = (i ^ (i >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return i ^ (i >> 31);
-}
-
 static void run(perhaps_filter *filter, int operation, size_t count)
 {
     if (operation == ADD) {
-        must(perhaps_add_many_hash(filter, hashes, count, NULL, NULL));
+        harness_must(perhaps_add_many_hash(filter, hashes, count, NULL, NULL), "add");
     } else if (operation == REMOVE) {
-        must(perhaps_remove_many_hash(filter, hashes, count, NULL, NULL));
+        harness_must(perhaps_remove_many_hash(filter, hashes, count, NULL, NULL), "remove");
     } else {
-        must(perhaps_might_contain_many_hash(filter, hashes, count, out, NULL));
+        harness_must(perhaps_might_contain_many_hash(filter, hashes, count, out, NULL), "look up");
     }
 }
 
@@ -63,26 +37,18 @@ static double measure(perhaps_filter *filter, int operation)
     for (uint64_t at = 0; at < keys; at += BLOCK) {
         size_t count = (size_t)(keys - at < BLOCK ? keys - at : BLOCK);
         for (size_t i = 0; i < count; i++) {
-            hashes[i] = hash_of(at + i + (operation == ABSENT ? keys : 0));
+            hashes[i] = harness_hash(at + i + (operation == ABSENT ? keys : 0)); // from `keys` on they are never added
         }
-        double start = now();
+        double start = harness_now();
         run(filter, operation, count);
-        time += now() - start;
+        time += harness_now() - start;
     }
     return time / (double)keys;
 }
 
-static int ascending(const void *a, const void *b)
+static double median(const double *times)
 {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times)
-{
-    qsort(times, rounds, sizeof *times, ascending);
-    return times[rounds / 2];
+    return harness_summary(times, rounds).median;
 }
 
 static double times[8][OPERATIONS][MOST_ROUNDS];
@@ -91,14 +57,9 @@ static double bits[8];
 static void measure_kind(uint32_t kind, double fpr, unsigned round)
 {
     perhaps_options options = {.size = sizeof options, .kind = kind, .capacity = keys, .fpr = fpr};
-    perhaps_error error = {.size = sizeof error};
     perhaps_statistics s = {.size = sizeof s};
-    perhaps_filter *filter = NULL;
-    if (perhaps_create(&options, &filter, &error) < 0) {
-        (void)fprintf(stderr, "choosing: %s\n", error.text);
-        exit(1);
-    }
-    must(perhaps_stats(filter, &s));
+    perhaps_filter *filter = harness_create(&options);
+    harness_must(perhaps_stats(filter, &s), "stats");
     bits[kind] = s.bits_per_key;
     bool removes = perhaps_remove_hash(filter, 0) >= 0; // an empty filter: nothing happens
     for (int operation = 0; operation < OPERATIONS; operation++) {

@@ -8,17 +8,15 @@
 // are in the filter. Figures are nanoseconds an ask in one thread: the medians of the rounds, and the median of the
 // differences within a round. docs/guard.md has a run.
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <perhaps/guard.h>
 
+#include "harness.h"
+
 #define BLOCK 65536
-#define MOST_ROUNDS 101
+#define MOST_ROUNDS HARNESS_MAX_REPEAT
 #define MOST_THREADS 16
 
 static uint64_t keys = 1000000;
@@ -31,14 +29,6 @@ static double now(void)
     struct timespec time;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-static void must(int result)
-{
-    if (result < 0) {
-        (void)fprintf(stderr, "guard_overhead: %s\n", perhaps_message(result));
-        exit(1);
-    }
 }
 
 struct key {
@@ -79,7 +69,7 @@ static void *work(void *context)
 {
     struct part *part = context;
     struct key *block = malloc(BLOCK * sizeof *block);
-    must(block == NULL ? PERHAPS_E_MEMORY : 0);
+    harness_must(block == NULL ? PERHAPS_E_MEMORY : 0, "a block of keys");
     (void)pthread_barrier_wait(part->start);
     for (uint64_t at = 0; at < keys; at += BLOCK) {
         for (uint64_t i = 0; i < BLOCK; i++) {
@@ -106,7 +96,7 @@ static double measure(const perhaps_filter *filter, perhaps_guard *guard, uint64
     for (unsigned i = 0; i < threads; i++) {
         uint64_t first = (round * threads + i + 1) * keys; // absent keys never repeat, as the alarm likes least
         parts[i] = (struct part){filter, guard, first, present, 0.0, 0, &start};
-        must(pthread_create(&ids[i], NULL, work, &parts[i]) != 0 ? PERHAPS_E_MEMORY : 0);
+        harness_must(pthread_create(&ids[i], NULL, work, &parts[i]) != 0 ? PERHAPS_E_MEMORY : 0, "a thread");
     }
     for (unsigned i = 0; i < threads; i++) {
         (void)pthread_join(ids[i], NULL);
@@ -117,17 +107,9 @@ static double measure(const perhaps_filter *filter, perhaps_guard *guard, uint64
     return time / threads;
 }
 
-static int ascending(const void *a, const void *b)
+static double median(const double *times)
 {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times)
-{
-    qsort(times, rounds, sizeof *times, ascending);
-    return times[rounds / 2];
+    return harness_summary(times, rounds).median;
 }
 
 static void compare(const perhaps_filter *filter, perhaps_guard *guard, const char *kind, uint64_t present)
@@ -149,15 +131,14 @@ static void measure_kind(uint32_t kind)
 {
     perhaps_options options = {
         .size = sizeof options, .kind = kind, .capacity = keys, .fpr = 0.01, .flags = PERHAPS_SHARED};
-    perhaps_filter *filter = NULL;
+    perhaps_filter *filter = harness_create(&options);
     perhaps_guard *guard = NULL;
-    must(perhaps_create(&options, &filter, NULL));
     for (uint64_t i = 0; i < keys; i++) {
         struct key key = key_of(i);
-        must(perhaps_add(filter, &key, sizeof key));
+        harness_must(perhaps_add(filter, &key, sizeof key), "add");
     }
     perhaps_guard_options guarding = {.size = sizeof guarding, .filter = filter};
-    must(perhaps_guard_create(&guarding, &guard, NULL));
+    harness_must(perhaps_guard_create(&guarding, &guard, NULL), "guard");
     compare(filter, guard, perhaps_kind_name(kind), 0);
     compare(filter, guard, perhaps_kind_name(kind), 2);
     perhaps_guard_free(guard);

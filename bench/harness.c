@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Time, memory in pages of one size, and the end of the program when something is wrong.
+// Time, medians, memory in pages of one size, and the end of the program when something is wrong.
 #include "harness.h"
 
 #include <stdarg.h>
@@ -37,6 +37,40 @@ double harness_now(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+uint64_t harness_hash(uint64_t i)
+{
+    i = (i ^ (i >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    i = (i ^ (i >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return i ^ (i >> 31);
+}
+
+perhaps_filter *harness_create(const perhaps_options *options)
+{
+    perhaps_filter *filter = NULL;
+    perhaps_error error = {.size = sizeof error};
+    if (perhaps_create(options, &filter, &error) < 0) {
+        harness_die("%s", error.text);
+    }
+    return filter;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+struct summary harness_summary(const double *values, unsigned count)
+{
+    double sorted[HARNESS_MAX_REPEAT];
+    memcpy(sorted, values, count * sizeof *values);
+    qsort(sorted, count, sizeof *sorted, compare);
+    double upper = sorted[count / 2];
+    double lower = sorted[(count - 1) / 2];
+    return (struct summary){.median = (lower + upper) / 2.0, .least = sorted[0], .most = sorted[count - 1]};
 }
 
 const char *harness_pages_name(enum pages pages)

@@ -54,7 +54,7 @@ struct operation_text {
 };
 extern const struct operation_text harness_operations[OP_COUNT];
 
-// ---------------------------------------------------------------- harness.c: time, memory, failure
+// ---------------------------------------------------------------- harness.c: time, medians, memory, failure
 
 // Prints a sentence and ends the program.
 _Noreturn void harness_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -64,6 +64,20 @@ void harness_must(int result, const char *what);
 
 // Nanoseconds of a clock that never runs backwards.
 double harness_now(void);
+
+// Of `count` values, at most HARNESS_MAX_REPEAT: of one operation over the repetitions.
+struct summary {
+    double median;
+    double least;
+    double most;
+};
+struct summary harness_summary(const double *values, unsigned count);
+
+// Key number i as a hash.
+uint64_t harness_hash(uint64_t i);
+
+// A filter; ends the program when there is none.
+perhaps_filter *harness_create(const perhaps_options *options);
 
 enum pages { PAGES_HUGE, PAGES_SMALL, PAGES_OWN }; // own: whatever a peer's allocation gets
 const char *harness_pages_name(enum pages pages);
@@ -197,14 +211,6 @@ struct results {
     double fpr;
     size_t queries;
 };
-
-// Of one operation over the repetitions.
-struct summary {
-    double median;
-    double least;
-    double most;
-};
-struct summary harness_summary(const double *values, unsigned count);
 
 // The median over the repetitions of ours/theirs within each repetition; 0 when one of them was not measured.
 double harness_ratio(const double *ours, const double *theirs, unsigned repeat);

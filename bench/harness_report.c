@@ -2,25 +2,7 @@
 // What was measured, as a table and as JSON Lines.
 #include "harness.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-struct summary harness_summary(const double *values, unsigned count)
-{
-    double sorted[HARNESS_MAX_REPEAT];
-    memcpy(sorted, values, count * sizeof *values);
-    qsort(sorted, count, sizeof *sorted, compare);
-    double upper = sorted[count / 2];
-    double lower = sorted[(count - 1) / 2];
-    return (struct summary){.median = (lower + upper) / 2.0, .least = sorted[0], .most = sorted[count - 1]};
-}
 
 double harness_ratio(const double *ours, const double *theirs, unsigned repeat)
 {

@@ -7,42 +7,15 @@
 // is, first by one thread and then by two, each with half of the work. Figures are medians of the rounds, in nanoseconds
 // for a key and, for two threads, in keys per second compared with one. docs/threads.md has a run and how to read it.
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include "perhaps/perhaps.h"
+#include "harness.h"
 
 #define BLOCK (UINT64_C(1) << 20)
-#define MOST_ROUNDS 51
+#define MOST_ROUNDS HARNESS_MAX_REPEAT
 
 static uint64_t keys = 10000000;
 static unsigned rounds = 5;
-
-static double now(void)
-{
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-static void must(int result)
-{
-    if (result < 0) {
-        (void)fprintf(stderr, "threads: %s\n", perhaps_message(result));
-        exit(1);
-    }
-}
-
-// Key number i as a hash.
-static uint64_t hash_of(uint64_t i)
-{
-    i = (i ^ (i >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    i = (i ^ (i >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return i ^ (i >> 31);
-}
 
 // A part of the work of one measurement. Hashes are made outside the time that is taken.
 struct part {
@@ -60,18 +33,19 @@ static void *work(void *context)
     uint64_t *hashes = malloc(BLOCK * sizeof *hashes);
     uint8_t *out = malloc(BLOCK);
     if (hashes == NULL || out == NULL) {
-        must(PERHAPS_E_MEMORY);
+        harness_must(PERHAPS_E_MEMORY, "a block of keys");
     }
     (void)pthread_barrier_wait(part->start);
     for (uint64_t at = part->first; at < part->end; at += BLOCK) {
         size_t count = (size_t)(part->end - at < BLOCK ? part->end - at : BLOCK);
         for (size_t i = 0; i < count; i++) {
-            hashes[i] = hash_of(at + i);
+            hashes[i] = harness_hash(at + i);
         }
-        double start = now();
-        must(part->adds ? perhaps_add_many_hash(part->filter, hashes, count, NULL, NULL)
-                        : perhaps_might_contain_many_hash(part->filter, hashes, count, out, NULL));
-        part->time += now() - start;
+        double start = harness_now();
+        harness_must(part->adds ? perhaps_add_many_hash(part->filter, hashes, count, NULL, NULL)
+                                : perhaps_might_contain_many_hash(part->filter, hashes, count, out, NULL),
+                     "a batch");
+        part->time += harness_now() - start;
     }
     free(hashes);
     free(out);
@@ -89,7 +63,7 @@ static double measure(perhaps_filter *filter, bool adds, unsigned threads)
     for (unsigned i = 0; i < threads; i++) {
         parts[i] = (struct part){filter, adds, keys * i / threads, keys * (i + 1) / threads, 0.0, &start};
         if (pthread_create(&ids[i], NULL, work, &parts[i]) != 0) {
-            must(PERHAPS_E_MEMORY);
+            harness_die("no thread can be had");
         }
     }
     for (unsigned i = 0; i < threads; i++) {
@@ -100,17 +74,9 @@ static double measure(perhaps_filter *filter, bool adds, unsigned threads)
     return 1.0 / rate;
 }
 
-static int ascending(const void *a, const void *b)
+static double median(const double *times)
 {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times)
-{
-    qsort(times, rounds, sizeof *times, ascending);
-    return times[rounds / 2];
+    return harness_summary(times, rounds).median;
 }
 
 // Not shared; shared, one thread; shared, two threads.
@@ -123,16 +89,12 @@ static void measure_kind(uint32_t kind)
     for (uint32_t i = 0; i < 2; i++) {
         perhaps_options options = {
             .size = sizeof options, .kind = kind, .capacity = keys, .fpr = 0.01, .flags = i == 0 ? 0 : PERHAPS_SHARED};
-        perhaps_error error = {.size = sizeof error};
-        if (perhaps_create(&options, &filters[i], &error) < 0) {
-            (void)fprintf(stderr, "threads: %s\n", error.text);
-            exit(1);
-        }
+        filters[i] = harness_create(&options);
     }
     for (unsigned round = 0; round < rounds; round++) {
         for (unsigned c = ALONE; c < CASES; c++) {
             perhaps_filter *filter = filters[c != ALONE];
-            must(perhaps_clear(filter));
+            harness_must(perhaps_clear(filter), "clear");
             times[0][c][round] = measure(filter, true, c == TWO ? 2 : 1);
             times[1][c][round] = measure(filter, false, c == TWO ? 2 : 1);
         }
