@@ -42,7 +42,8 @@ static void print_human(const struct arguments *arguments, const perhaps_guard_s
     describe_absent(absent, sizeof absent, arguments, s, audit);
     char refuted[96] = "false positives of the filter";
     if (s->unfiltered > 0) {
-        (void)snprintf(refuted, sizeof refuted, "%" PRIu64 " of them while the filter was not ready", s->unfiltered);
+        (void)snprintf(refuted, sizeof refuted, "%" PRIu64 " of them before the filter was ready, or by one before it",
+                       s->unfiltered);
     }
     char rate[96] = "unknown: no absent key was asked for";
     if (isfinite(s->fpr_observed)) {

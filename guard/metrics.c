@@ -131,7 +131,7 @@ static const struct metric metrics[] = {
     METRIC(catch_ups_failed, COUNTER, "catch_ups_failed_total", "Times that it could not be."),
     METRIC(changes, COUNTER, "changes_total", "Keys that were written outside, as catching up told."),
     METRIC(unfiltered, COUNTER, "unfiltered_total",
-           "False positives because every answer was \"perhaps\": they are not in the observed rate."),
+           "False positives that are none of the filter in use: they are not in the observed rate."),
     METRIC(staleness_seconds, RATE, "staleness_seconds",
            "How long ago the last catch-up began that succeeded: older writes from outside are in the filter."),
 };

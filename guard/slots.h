@@ -27,7 +27,7 @@ struct perhaps__guard_counts {
     uint64_t perhaps;
     uint64_t confirmed;
     uint64_t refuted;
-    uint64_t unfiltered;    // of refuted: "perhaps" was not the filter's answer
+    uint64_t unfiltered;    // of refuted: not let through by the filter in use
     uint64_t absent_sample; // distinct absent keys in the alarm's sample that were turned away
 };
 

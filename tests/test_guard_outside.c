@@ -2,6 +2,8 @@
 // Guards that run beside writers of a SQLite table, and the log of what those write.
 #include "follow_helpers.h"
 
+#include <pthread.h>
+
 /* ---------------------------------------------------------------- while the program runs */
 
 static void test_following(void **state)
@@ -248,6 +250,164 @@ static void test_changes_during_a_rebuild(void **state)
     perhaps_guard_free(guard_in_progress);
 }
 
+/* ---------------------------------------------------------------- a store that fails half-way */
+
+static perhaps_store_changes real_changes;
+static size_t fail_after; // changes; 0: not
+
+struct cut {
+    perhaps_store_change *change;
+    void *visitor;
+    size_t left;
+};
+
+static int cut_change(void *visitor, const void *key, size_t length, int before, int after)
+{
+    struct cut *cut = visitor;
+    return cut->left-- == 0 ? PERHAPS_E_IO : cut->change(cut->visitor, key, length, before, after);
+}
+
+static int each_change_cut(void *context, const perhaps_store_position *from, perhaps_store_position *to,
+                           perhaps_store_change *change, void *visitor, perhaps_error *error)
+{
+    struct cut cut = {.change = change, .visitor = visitor, .left = fail_after};
+    return fail_after == 0 ? real_changes.each_change(context, from, to, change, visitor, error)
+                           : real_changes.each_change(context, from, to, cut_change, &cut, error);
+}
+
+// What was done comes again. Taken out twice, a key would take others with it, which look like it.
+static void test_changes_that_are_cut_off(void **state)
+{
+    install_log();
+    sqlite = open_column("t", "k");
+    perhaps_store store;
+    perhaps_filter *filter = NULL;
+    assert_int_equal(perhaps_store_sqlite_store(sqlite, &store), 0);
+    assert_int_equal(perhaps_store_sqlite_changes(sqlite, 0, &real_changes, NULL), 0);
+    perhaps_store_changes changes = real_changes;
+    changes.each_change = each_change_cut;
+    perhaps_options made = {
+        .size = sizeof made, .kind = PERHAPS_KIND_CUCKOO, .capacity = 1000, .fpr = 0.1, .flags = PERHAPS_SHARED};
+    assert_int_equal(perhaps_create(&made, &filter, NULL), 0);
+    perhaps_guard_options options = {.size = sizeof options,
+                                     .adopted = filter,
+                                     .store = &store,
+                                     .changes = &changes,
+                                     .flags = PERHAPS_GUARD_FOLLOWS};
+    perhaps_guard *guard = NULL;
+    assert_int_equal(perhaps_guard_create(&options, &guard, NULL), 0);
+    fail_after = 0;
+    assert_int_equal(perhaps_guard_rebuild(guard, 600, NULL), 0);
+    run(db, "DELETE FROM t WHERE id % 2 = 0");
+    for (fail_after = 1; fail_after < 250; fail_after += 10) {
+        assert_int_equal(perhaps_guard_catch_up(guard, NULL), PERHAPS_E_IO);
+        assert_int_equal(asks(guard, 999), 1);
+    }
+    fail_after = 0;
+    catch_up(guard, 0, NULL);
+    assert_int_equal(missed(guard), 0);
+    assert_true(statistics_of(guard).residue > 200);
+    rebuild(guard); // is exact again
+    run(db, "DELETE FROM t WHERE id % 3 = 0");
+    catch_up(guard, 0, NULL);
+    save(guard);
+    assert_int_equal(copies_in("f"), count_keys(sqlite));
+    perhaps_guard_free(guard);
+}
+
+/* ---------------------------------------------------------------- threads */
+
+struct asking {
+    perhaps_guard *guard;
+    uint32_t stop;
+    int missed;
+};
+
+static void *ask_without_pause(void *context)
+{
+    struct asking *asking = context;
+    while (__atomic_load_n(&asking->stop, __ATOMIC_RELAXED) == 0) {
+        for (int i = 0; i < 100; i++) { // these stay
+            asking->missed += asks(asking->guard, i) != 1;
+        }
+    }
+    return NULL;
+}
+
+// Questions go on while the filter follows, is made anew, saved and loaded again.
+static void test_questions_meanwhile(void **state)
+{
+    run(db, "PRAGMA journal_mode = WAL");
+    install_log();
+    const struct setting setting = CUCKOO_FOLLOWS;
+    perhaps_guard *guard = start_guard(&setting);
+    struct asking asking = {.guard = guard};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, ask_without_pause, &asking), 0);
+    rebuild(guard);
+    for (int i = 0; i < 20; i++) {
+        run(db, "INSERT INTO t(k) SELECT CAST(CAST(k AS INT) + 500 AS TEXT) FROM t WHERE CAST(k AS INT) < 500;"
+                "DELETE FROM t WHERE CAST(k AS INT) BETWEEN 100 AND 150 OR CAST(k AS INT) > 800;"
+                "INSERT INTO t(k) SELECT CAST(id AS TEXT) FROM t WHERE id BETWEEN 100 AND 150");
+        catch_up(guard, 0, NULL);
+        save(guard);
+        if (i % 5 == 0) {
+            rebuild(guard);
+        }
+        reload(guard, 0, NULL);
+    }
+    __atomic_store_n(&asking.stop, 1, __ATOMIC_RELAXED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(asking.missed, 0);
+    assert_int_equal(missed(guard), 0);
+    save(guard);
+    assert_int_equal(copies_in("f"), count_keys(sqlite));
+    perhaps_guard_free(guard);
+}
+
+static void *write_without_pause(void *context)
+{
+    struct asking *asking = context;
+    for (int i = 0; __atomic_load_n(&asking->stop, __ATOMIC_RELAXED) == 0 && i < 20000; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "%d", 600 + i % 300);
+        if (i / 300 % 2 == 0) {
+            insert_through(asking->guard, key);
+        } else {
+            (void)remove_through(asking->guard, key);
+        }
+    }
+    return NULL;
+}
+
+// A save in the midst of writes through the guard: its position and its filter are of one moment, so that what comes after
+// it comes exactly once.
+static void test_saves_beside_writes(void **state)
+{
+    run(db, "PRAGMA journal_mode = WAL");
+    install_log();
+    const struct setting setting = CUCKOO_ALONE;
+    for (int round = 0; round < 8; round++) {
+        perhaps_guard *guard = start_guard(&setting);
+        rebuild(guard);
+        struct asking asking = {.guard = guard};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, write_without_pause, &asking), 0);
+        for (int i = 0; i < 20; i++) {
+            save(guard);
+        }
+        __atomic_store_n(&asking.stop, 1, __ATOMIC_RELAXED);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        perhaps_guard_free(guard); // dies without another save
+        guard = start_guard(&setting);
+        reload(guard, 0, NULL);
+        assert_int_equal(missed(guard), 0);
+        save(guard);
+        assert_int_equal(copies_in("f"), count_keys(sqlite));
+        perhaps_guard_free(guard);
+    }
+}
+
 /* ---------------------------------------------------------------- the log, and refusals */
 
 static void test_log_refusals(void **state)
@@ -367,6 +527,9 @@ int main(int argc, char **argv)
         TEST(test_all_writes_through_the_guard),
         TEST(test_both_kinds_of_writers),
         TEST(test_changes_during_a_rebuild),
+        TEST(test_changes_that_are_cut_off),
+        TEST(test_questions_meanwhile),
+        TEST(test_saves_beside_writes),
         TEST(test_log_refusals),
         TEST(test_rows_refusals),
         TEST(test_forgetting),

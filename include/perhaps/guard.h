@@ -601,7 +601,8 @@ typedef struct perhaps_guard_statistics {
     uint64_t catch_ups;        /* that succeeded, reloads among them */
     uint64_t catch_ups_failed; /* that failed, or could not tell what changed */
     uint64_t changes;          /* keys that were written outside, as catching up told */
-    uint64_t unfiltered;       /* of refuted: while every answer was "perhaps". They are not in the observed rate */
+    uint64_t unfiltered;       /* of refuted: the filter in use would not have let them through. Every answer was
+                                  "perhaps" then, or it was another filter. They are not in the observed rate */
     double staleness_seconds;  /* how long ago the last one that succeeded began; NaN before, and where nothing is
                                   followed because all writes go through the guard */
 } perhaps_guard_statistics;

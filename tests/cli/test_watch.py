@@ -312,10 +312,10 @@ class LongLock(WatchCase):
         process = self.watch()
         self.ask_all(process)
         wait_until(lambda: (self.work / "f").exists(), "the filter is saved")
-        self.db.execute("INSERT INTO t(k) VALUES ('new')")
-        wait_until(lambda: "new" in self.ask(process, ["new", "resident"]), "the guard has caught up")
         holder = self.start("add", "f")  # waits for keys, and holds the lock
         wait_until(lambda: (self.work / "f.lock").exists(), "the lock is held")
+        self.db.execute("INSERT INTO t(k) VALUES ('new')")
+        wait_until(lambda: "new" in self.ask(process, ["new", "resident"]), "the guard has caught up")
         self.end_by(process, signal.SIGTERM, status=2)
         self.assertIn("not saved: another process", self.errors())
         holder.kill()
