@@ -122,6 +122,25 @@ static void test_locked(void **state)
     perhaps_guard_free(guard);
 }
 
+// A question that nobody's filter answered, and one that another filter did, are no false positives of the one in use.
+static void test_asked_before_the_exchange(void **state)
+{
+    const struct setting setting = CUCKOO_FOLLOWS;
+    perhaps_guard *guard = start_guard(&setting);
+    assert_int_equal(asks(guard, 900), 1);
+    assert_int_equal(asks(guard, 901), 1);
+    assert_int_equal(perhaps_guard_report(guard, "900", 3, 0), 0); // before the filter is ready
+    rebuild(guard);
+    assert_int_equal(asks(guard, 901), 0);
+    assert_int_equal(perhaps_guard_report(guard, "901", 3, 0), 0);
+    perhaps_guard_statistics statistics = statistics_of(guard);
+    assert_int_equal(statistics.refuted, 2);
+    assert_int_equal(statistics.unfiltered, 2);
+    assert_int_equal(statistics.alarm_refuted, 0);
+    assert_true(statistics.fpr_observed == 0.0);
+    perhaps_guard_free(guard);
+}
+
 /* ---------------------------------------------------------------- writers through the guard */
 
 static int write_row(void *context, const void *key, size_t length, perhaps_error *error)
@@ -524,6 +543,7 @@ int main(int argc, char **argv)
         TEST(test_without_a_log),
         TEST(test_rebuilds_by_itself),
         TEST(test_locked),
+        TEST(test_asked_before_the_exchange),
         TEST(test_all_writes_through_the_guard),
         TEST(test_both_kinds_of_writers),
         TEST(test_changes_during_a_rebuild),
