@@ -414,7 +414,7 @@ static int bring_in(struct perhaps_guard *guard, struct perhaps__guard_generatio
 static int reload(struct perhaps_guard *guard, const char *path, const perhaps_load_options *load, perhaps_error *error)
 {
     perhaps_filter *filter = NULL;
-    struct perhaps__guard_record record;
+    struct perhaps__guard_record record = {.exact = false};
     int code = open_file(guard, path, load, &filter, &record, error);
     struct perhaps__guard_generation *next = NULL;
     if (code == 0) {

@@ -35,7 +35,7 @@ int perhaps__guard_record_write(perhaps_filter *filter, const char *identity,
     store_32(bytes + 8, record->exact ? FLAG_EXACT : 0);
     store_32(bytes + 12, named);
     store_32(bytes + 16, record->position.length);
-    memcpy(bytes + HEAD, identity, named);
+    memcpy(bytes + HEAD, identity, named); // NOLINT(bugprone-not-null-terminated-result): its length stands before it
     memcpy(bytes + HEAD + named, record->position.bytes, record->position.length);
     return perhaps_set_position(filter, bytes, HEAD + named + record->position.length);
 }

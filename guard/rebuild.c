@@ -264,14 +264,14 @@ static int attempt(struct perhaps_guard *guard, const perhaps_options *options, 
 
 static int rebuild_filter(struct perhaps_guard *guard, uint64_t capacity, perhaps_error *error)
 {
-    perhaps_options options;
+    perhaps_options options = {.size = 0};
     int code = options_of_next(guard, capacity, &options, error);
-    uint64_t expected = code == 0 ? options.capacity : 0;
-    if (code == 0 && guard->store.count != NULL) {
-        (void)guard->store.count(guard->store.context, &expected, NULL); // for progress only
-    }
     if (code < 0) {
         return code;
+    }
+    uint64_t expected = options.capacity;
+    if (guard->store.count != NULL) {
+        (void)guard->store.count(guard->store.context, &expected, NULL); // for progress only
     }
     for (int i = 0; i < ATTEMPTS; i++) {
         code = attempt(guard, &options, expected, error);

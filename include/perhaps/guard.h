@@ -122,9 +122,10 @@ PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite)
 
 /* ---------------------------------------------------------------- stores that can be followed */
 
+#define PERHAPS_STORE_POSITION 512
+
 /* A position in a store: bytes of the store's own, which say where in its history it is, and stay valid when the program
  * starts anew. */
-#define PERHAPS_STORE_POSITION 512
 typedef struct perhaps_store_position {
     size_t length;                               /* of bytes */
     unsigned char bytes[PERHAPS_STORE_POSITION]; /* the rest is not looked at */
