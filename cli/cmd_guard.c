@@ -16,10 +16,8 @@ static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[
 {
     size_t total = 0;
     for (size_t i = 0; i < batch->count; i++) {
-        offsets[i] = total;
         total += batch->lengths[i];
     }
-    offsets[batch->count] = total;
     if (total > g->capacity) {
         char *packed = realloc(g->packed, total);
         if (packed == NULL) {
@@ -28,11 +26,14 @@ static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[
         g->packed = packed;
         g->capacity = total;
     }
+    size_t used = 0;
     for (size_t i = 0; i < batch->count; i++) {
+        offsets[i] = used;
         if (batch->lengths[i] > 0) {
-            memcpy(g->packed + offsets[i], batch->keys[i], batch->lengths[i]);
+            used += perhaps_canonical(g->store.canonical, batch->keys[i], batch->lengths[i], g->packed + used);
         }
     }
+    offsets[batch->count] = used;
     return STATUS_OK;
 }
 
@@ -43,7 +44,7 @@ static int ask_store(struct guarding *g, const void *key, size_t length)
     int found = g->store.store.contains(g->store.store.context, key, length, &error);
     if (found < 0) {
         g->store_failed = true;
-        (void)fail_library(g->arguments->values[OPTION_STORE], found, &error);
+        (void)fail_library(g->store.name, found, &error);
         return -1;
     }
     return found;
@@ -84,7 +85,7 @@ static int answer(struct guarding *g, bool let_through, const void *key, size_t 
 static int guard_batch(void *context, const struct input *input, const struct batch *batch)
 {
     struct guarding *g = context;
-    uint64_t offsets[BATCH_KEYS + 1];
+    uint64_t offsets[BATCH_KEYS + 1] = {0};
     uint8_t answers[BATCH_KEYS];
     if (pack(g, batch, offsets) != STATUS_OK) {
         return STATUS_ERROR;
@@ -94,7 +95,8 @@ static int guard_batch(void *context, const struct input *input, const struct ba
         return fail(g->path, "%s", perhaps_message(code));
     }
     for (size_t i = 0; i < batch->count; i++) {
-        int found = answer(g, answers[i] != 0, batch->keys[i], batch->lengths[i]);
+        size_t length = (size_t)(offsets[i + 1] - offsets[i]);
+        int found = answer(g, answers[i] != 0, length > 0 ? g->packed + offsets[i] : "", length);
         if (found < 0) {
             return STATUS_ERROR;
         }
@@ -140,8 +142,7 @@ static int report(const struct guarding *g)
 {
     perhaps_guard_statistics statistics = {.size = sizeof statistics};
     (void)perhaps_guard_stats(g->guard, &statistics);
-    int indexed = perhaps_store_sqlite_indexed(g->store.sqlite);
-    int status = report_guard(g->arguments, &statistics, &g->audit, indexed);
+    int status = report_guard(g->arguments, &statistics, &g->audit, &g->store);
     status = status == STATUS_OK ? report_metrics(g->arguments, &statistics) : status;
     status = status == STATUS_OK ? refuse_missed(g) : status;
     return status != STATUS_OK || statistics.confirmed > 0 ? status : STATUS_NONE;
@@ -187,7 +188,7 @@ static int refuse_options(const struct arguments *arguments)
 
 int command_guard(const struct arguments *arguments)
 {
-    if (store_refuse_missing(arguments) != STATUS_OK) {
+    if (store_options_check(arguments) != STATUS_OK) {
         return STATUS_ERROR;
     }
     if (given(arguments, OPTION_INSTALL_LOG) || given(arguments, OPTION_REMOVE_LOG)) {

@@ -74,18 +74,18 @@ static int show_progress(void *context, const perhaps_guard_progress *progress)
 }
 
 // What the plan says of the store's distinct keys.
-static int plan_capacity(const struct rebuilding *r, const struct store *store, uint64_t *capacity,
+static int plan_capacity(const struct rebuilding *r, const struct opened_store *store, uint64_t *capacity,
                          perhaps_error *error)
 {
     perhaps_plan plan = {.size = sizeof plan};
     perhaps_plan_options options = r->plan;
-    int code = perhaps_store_sqlite_count(store->sqlite, &options.distinct, error);
+    int code = store->store.count(store->store.context, &options.distinct, error);
     code = code < 0 ? code : perhaps_plan_rebuild(r->present, &options, &plan, error);
     *capacity = plan.capacity;
     return code;
 }
 
-static int rebuild(const struct rebuilding *r, const struct store *store, perhaps_guard *guard)
+static int rebuild(const struct rebuilding *r, const struct opened_store *store, perhaps_guard *guard)
 {
     perhaps_error error = {.size = sizeof error};
     uint64_t capacity = r->next.capacity;
@@ -107,8 +107,8 @@ static int rebuild(const struct rebuilding *r, const struct store *store, perhap
 }
 
 // Begins with an empty filter that is never asked, and has the metadata.
-static int make_guard(const struct rebuilding *r, const struct store *store, const perhaps_store_changes *changes,
-                      perhaps_guard **guard)
+static int make_guard(const struct rebuilding *r, const struct opened_store *store,
+                      const perhaps_store_changes *changes, perhaps_guard **guard)
 {
     perhaps_options empty = r->next;
     perhaps_filter *filter = NULL;
@@ -125,7 +125,8 @@ static int make_guard(const struct rebuilding *r, const struct store *store, con
                                      .store = &store->store,
                                      .changes = changes,
                                      .next = &r->next,
-                                     .flags = PERHAPS_GUARD_FOLLOWS | PERHAPS_GUARD_NOT_READY,
+                                     .flags = (changes != NULL ? (uint32_t)PERHAPS_GUARD_FOLLOWS : 0) |
+                                              PERHAPS_GUARD_NOT_READY,
                                      .progress = show_progress};
     code = code < 0 ? code : perhaps_guard_create(&options, guard, &error);
     if (code < 0) {
@@ -136,12 +137,13 @@ static int make_guard(const struct rebuilding *r, const struct store *store, con
 }
 
 // The file says where in its store it is, and perhaps guard --watch goes on from there.
-static int from_opened_store(const struct rebuilding *r, const struct store *store)
+static int from_opened_store(const struct rebuilding *r, const struct opened_store *store)
 {
     perhaps_store_changes changes;
     perhaps_guard *guard = NULL;
-    if (store_changes(r->arguments, store, &changes) != STATUS_OK ||
-        make_guard(r, store, &changes, &guard) != STATUS_OK) {
+    bool followed = store->sqlite != NULL; // others are listed, and their filters have no position
+    if ((followed && store_changes(r->arguments, store, &changes) != STATUS_OK) ||
+        make_guard(r, store, followed ? &changes : NULL, &guard) != STATUS_OK) {
         return STATUS_ERROR;
     }
     int status = rebuild(r, store, guard);
@@ -151,7 +153,7 @@ static int from_opened_store(const struct rebuilding *r, const struct store *sto
 
 static int from_store(const struct rebuilding *r)
 {
-    struct store store = {.path = NULL};
+    struct opened_store store = {.name = NULL};
     int status = store_open(r->arguments, &store);
     status = status == STATUS_OK ? from_opened_store(r, &store) : status;
     store_close(&store);
@@ -160,7 +162,8 @@ static int from_store(const struct rebuilding *r)
 
 static int refuse_both(const struct arguments *arguments)
 {
-    static const enum option_id of_store[] = {OPTION_STORE, OPTION_TABLE, OPTION_COLUMN};
+    static const enum option_id of_store[] = {OPTION_STORE,  OPTION_TABLE, OPTION_COLUMN,
+                                              OPTION_SCHEMA, OPTION_QUERY, OPTION_CANONICAL};
     bool any = false;
     for (size_t i = 0; i < sizeof of_store / sizeof of_store[0]; i++) {
         any = any || given(arguments, of_store[i]);
@@ -168,7 +171,7 @@ static int refuse_both(const struct arguments *arguments)
     if (any && arguments->operand_count > 1) {
         return fail_usage("rebuild", "the keys come from files or from a store, not from both");
     }
-    return any ? store_refuse_missing(arguments) : STATUS_OK;
+    return any ? store_options_check(arguments) : STATUS_OK;
 }
 
 int command_rebuild(const struct arguments *arguments)

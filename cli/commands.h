@@ -79,7 +79,7 @@ enum { ANY_NUMBER = 0x7fffffff };
       "is planned: from the distinct keys, what --per-day adds in --days, and an eighth. If anything fails FILTER "    \
       "stays as it is.\n"                                                                                              \
       "  perhaps rebuild seen.filter --store sqlite:seen.db --table urls --column url")                                \
-    X(GUARD, guard, "[OPTION...] FILTER --store STORE --table T --column C [KEYS...]", 0, ANY_NUMBER,                  \
+    X(GUARD, guard, "[OPTION...] FILTER --store STORE {--table T --column C | --query SQL} [KEYS...]", 0, ANY_NUMBER,  \
       "print the keys that a store has, asking it as little as possible",                                              \
       "Asks the filter for every key, and the store only for those that may be present; prints the ones that the "     \
       "store confirms. The report says what was saved and how often the filter was wrong. Exit status: 0 a key was "   \

@@ -40,6 +40,9 @@ static void print_words(enum value_shape shape)
     case VALUE_SLOTS:
         output_text("1 2 4 8");
         break;
+    case VALUE_CANONICAL:
+        output_text("lower rtrim lower,rtrim");
+        break;
     case VALUE_GENERATE:
         output_text(generated_names);
         break;

@@ -17,7 +17,7 @@ struct guarding {
     const struct arguments *arguments;
     const char *path;       // of the filter
     perhaps_filter *filter; // or NULL: the guard has its own
-    struct store store;
+    struct opened_store store;
     perhaps_guard *guard;
     struct watch *watch; // with --watch
     char *packed;        // the keys of a batch without separators: the form that the guard's batch call takes

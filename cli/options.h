@@ -26,6 +26,7 @@ enum value_shape {
     VALUE_POLICY,
     VALUE_COUNTER_BITS,
     VALUE_SLOTS,
+    VALUE_CANONICAL,
     VALUE_GENERATE
 };
 
@@ -72,12 +73,23 @@ enum value_shape {
     X(OUTPUT, IN(MERGE) | IN(CONVERT), 'o', "output", "OUT", VALUE_FILE, "the filter to write", "")                    \
     X(FORCE, IN(CREATE) | IN(MERGE) | IN(CONVERT), 'f', "force", NULL, VALUE_NONE, "overwrite an existing file",       \
       "It is replaced in one step when all has gone well, and untouched otherwise.")                                   \
-    X(STORE, IN(GUARD) | IN(REBUILD), 0, "store", "STORE", VALUE_FILE, "the authoritative store: sqlite:PATH",         \
-      "The database is opened read-only; only the log is written to.")                                                 \
+    X(STORE, IN(GUARD) | IN(REBUILD), 0, "store", "STORE", VALUE_FILE, "the store: sqlite:PATH or postgres:CONNINFO",  \
+      "CONNINFO is what libpq connects with, such as \"dbname=shop\"; a URI postgresql://... is a STORE, too. "        \
+      "Only "                                                                                                          \
+      "the log is written to it.")                                                                                     \
+    X(SCHEMA, IN(GUARD) | IN(REBUILD), 0, "schema", "SCHEMA", VALUE_TEXT, "PostgreSQL: the schema of the table",       \
+      "Without it, the search path decides.")                                                                          \
     X(TABLE, IN(GUARD) | IN(REBUILD), 0, "table", "TABLE", VALUE_TEXT, "the table or view that holds the keys", "")    \
     X(COLUMN, IN(GUARD) | IN(REBUILD), 0, "column", "COLUMN", VALUE_TEXT, "the column that holds the keys",            \
       "It must compare byte by byte: collations such as NOCASE and numeric types are refused. Without an index on "    \
       "it every look-up scans the table.")                                                                             \
+    X(QUERY, IN(GUARD) | IN(REBUILD), 0, "query", "SQL", VALUE_TEXT,                                                   \
+      "look keys up with this query, instead of in a column",                                                          \
+      "A SELECT of one column, the key, with one parameter, ?1 or $1: \"SELECT k FROM t WHERE k = ?1 AND live\". The " \
+      "store has a key when a row has exactly its bytes.")                                                             \
+    X(CANONICAL, IN(GUARD) | IN(REBUILD), 0, "canonical", "FORM", VALUE_CANONICAL, "compare keys in a canonical form", \
+      "lower: A to Z as a to z, for NOCASE columns; rtrim: without spaces at the end, for RTRIM and char(n); or "      \
+      "lower,rtrim. The filter must have been made of such keys.")                                                     \
     X(REPORT, IN(GUARD), 0, "report", "FILE", VALUE_FILE, "write the report to FILE, as JSON",                         \
       "Instead of text on standard error. FILE is replaced in one step.")                                              \
     X(AUDIT, IN(GUARD), 0, "audit", NULL, VALUE_NONE, "ask the store about every key, and hold the filter to it",      \

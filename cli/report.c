@@ -13,6 +13,7 @@
 #include "messages.h"
 #include "options.h"
 #include "output.h"
+#include "store.h"
 #include "utf8.h"
 
 enum { TEXT_SIZE = 2048 };
@@ -36,7 +37,7 @@ static void describe_absent(char *text, size_t room, const struct arguments *arg
 
 // Standard error may be shared with other processes: the whole report in one write.
 static void print_human(const struct arguments *arguments, const perhaps_guard_statistics *s, const struct audit *audit,
-                        int indexed)
+                        const struct opened_store *store)
 {
     char absent[96];
     describe_absent(absent, sizeof absent, arguments, s, audit);
@@ -51,32 +52,43 @@ static void print_human(const struct arguments *arguments, const perhaps_guard_s
                        s->fpr_observed_high, 100.0 * s->confidence);
     }
     char text[TEXT_SIZE];
-    int length = snprintf(text, sizeof text,
-                          "keys asked:         %" PRIu64 "\n"
-                          "surely absent:      %" PRIu64 " (%s)\n"
-                          "store look-ups:     %" PRIu64 "%s\n"
-                          "  confirmed:        %" PRIu64 "\n"
-                          "  refuted:          %" PRIu64 " (%s)\n"
-                          "FPR observed:       %s\n"
-                          "FPR predicted:      %.4g\n"
-                          "FPR target:         %.4g\n"
-                          "verdict:            %s\n",
-                          s->queries, s->surely_absent, absent, s->perhaps + audit->audited,
-                          indexed ? "" : " (each scans the table: the column has no index)", s->confirmed, s->refuted,
-                          refuted, rate, s->fpr_predicted, s->fpr_target, perhaps_guard_verdict_name(s->verdict));
+    int length =
+        snprintf(text, sizeof text,
+                 "keys asked:         %" PRIu64 "\n"
+                 "surely absent:      %" PRIu64 " (%s)\n"
+                 "store look-ups:     %" PRIu64 "%s\n"
+                 "  confirmed:        %" PRIu64 "\n"
+                 "  refuted:          %" PRIu64 " (%s)\n"
+                 "FPR observed:       %s\n"
+                 "FPR predicted:      %.4g\n"
+                 "FPR target:         %.4g\n"
+                 "verdict:            %s\n",
+                 s->queries, s->surely_absent, absent, s->perhaps + audit->audited,
+                 store->indexed != 0 ? "" : " (each scans the table: the column has no index)", s->confirmed,
+                 s->refuted, refuted, rate, s->fpr_predicted, s->fpr_target, perhaps_guard_verdict_name(s->verdict));
     (void)write_all(STDERR_FILENO, text, (size_t)length);
+}
+
+static void fill_option(struct json *json, const char *name, const char *value)
+{
+    if (value != NULL) {
+        json_bytes(json, name, value, strlen(value));
+    }
 }
 
 // The names are those of perhaps_guard_statistics and are an interface: see perhaps(1).
 static void fill_json(struct json *json, const struct arguments *arguments, const perhaps_guard_statistics *s,
-                      const struct audit *audit, int indexed)
+                      const struct audit *audit, const struct opened_store *store)
 {
     json_open(json, NULL);
     json_bytes(json, "filter", arguments->operands[0], strlen(arguments->operands[0]));
-    json_bytes(json, "store", arguments->values[OPTION_STORE], strlen(arguments->values[OPTION_STORE]));
-    json_bytes(json, "table", arguments->values[OPTION_TABLE], strlen(arguments->values[OPTION_TABLE]));
-    json_bytes(json, "column", arguments->values[OPTION_COLUMN], strlen(arguments->values[OPTION_COLUMN]));
-    json_bool(json, "indexed", indexed != 0);
+    json_bytes(json, "store", store->name, strlen(store->name));
+    fill_option(json, "schema", arguments->values[OPTION_SCHEMA]);
+    fill_option(json, "table", arguments->values[OPTION_TABLE]);
+    fill_option(json, "column", arguments->values[OPTION_COLUMN]);
+    fill_option(json, "query", arguments->values[OPTION_QUERY]);
+    fill_option(json, "canonical", arguments->values[OPTION_CANONICAL]);
+    json_bool(json, "indexed", store->indexed != 0);
     json_unsigned(json, "queries", s->queries);
     json_unsigned(json, "surely_absent", s->surely_absent);
     json_unsigned(json, "perhaps", s->perhaps);
@@ -98,11 +110,11 @@ static void fill_json(struct json *json, const struct arguments *arguments, cons
 }
 
 static int write_json(const struct arguments *arguments, const perhaps_guard_statistics *s, const struct audit *audit,
-                      int indexed)
+                      const struct opened_store *store)
 {
     const char *path = arguments->values[OPTION_REPORT];
     struct json json = {0};
-    fill_json(&json, arguments, s, audit, indexed);
+    fill_json(&json, arguments, s, audit, store);
     json_end_line(&json);
     int status = json.failed ? fail(path, "there is not enough memory for the report")
                              : write_atomically(path, json.text, json.length);
@@ -111,13 +123,13 @@ static int write_json(const struct arguments *arguments, const perhaps_guard_sta
 }
 
 int report_guard(const struct arguments *arguments, const perhaps_guard_statistics *statistics,
-                 const struct audit *audit, int indexed)
+                 const struct audit *audit, const struct opened_store *store)
 {
     if (given(arguments, OPTION_REPORT)) {
-        return write_json(arguments, statistics, audit, indexed);
+        return write_json(arguments, statistics, audit, store);
     }
     if (!given(arguments, OPTION_QUIET)) {
-        print_human(arguments, statistics, audit, indexed);
+        print_human(arguments, statistics, audit, store);
     }
     return STATUS_OK;
 }

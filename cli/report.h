@@ -7,6 +7,7 @@
 #include <perhaps/guard.h>
 
 struct arguments;
+struct opened_store;
 
 // What --audit found out about the keys that the filter called surely absent.
 struct audit {
@@ -14,9 +15,9 @@ struct audit {
     uint64_t missed;  // the store has them
 };
 
-// Complains and returns STATUS_ERROR when the file cannot be written. `indexed` is perhaps_store_sqlite_indexed().
+// Complains and returns STATUS_ERROR when the file cannot be written.
 int report_guard(const struct arguments *arguments, const perhaps_guard_statistics *statistics,
-                 const struct audit *audit, int indexed);
+                 const struct audit *audit, const struct opened_store *store);
 
 // --metrics-file, if it was given: the text exposition format of Prometheus, in one step.
 int report_metrics(const struct arguments *arguments, const perhaps_guard_statistics *statistics);

@@ -8,75 +8,168 @@
 
 enum { BUSY_MILLISECONDS = 5000 };
 static const char sqlite_prefix[] = "sqlite:";
+static const char postgres_prefix[] = "postgres:";
 
-int store_refuse_missing(const struct arguments *arguments)
+// What follows the prefix; NULL when the text begins otherwise.
+static const char *behind(const char *text, const char *prefix)
 {
-    static const enum option_id needed[] = {OPTION_STORE, OPTION_TABLE, OPTION_COLUMN};
-    const char *command = command_rows[arguments->command].name;
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (!given(arguments, needed[i])) {
-            return fail_usage(command, "%s is missing", option_shown(needed[i]));
-        }
+    size_t length = strlen(prefix);
+    return strncmp(text, prefix, length) == 0 ? text + length : NULL;
+}
+
+// What libpq connects with: a URI as it is, or what follows our own prefix. NULL when it is neither.
+static const char *postgres_conninfo(const char *store)
+{
+    if (behind(store, "postgres://") != NULL || behind(store, "postgresql://") != NULL) {
+        return store;
     }
+    return behind(store, postgres_prefix);
+}
+
+static int check_store(const struct arguments *arguments)
+{
     const char *store = arguments->values[OPTION_STORE];
-    if (strncmp(store, sqlite_prefix, sizeof sqlite_prefix - 1) != 0 || store[sizeof sqlite_prefix - 1] == '\0') {
-        return fail_usage(command, "--store: '%s' is not of the form sqlite:PATH", store);
+    const char *path = behind(store, sqlite_prefix);
+    if ((path == NULL || path[0] == '\0') && postgres_conninfo(store) == NULL) {
+        return fail_usage(command_rows[arguments->command].name,
+                          "--store: '%s' is not of the form sqlite:PATH or postgres:CONNINFO", store);
+    }
+    if (path != NULL && given(arguments, OPTION_SCHEMA)) {
+        return fail_usage(command_rows[arguments->command].name, "--schema: a SQLite database has none");
     }
     return STATUS_OK;
 }
 
-static unsigned busy(const struct arguments *arguments)
+// A query stands in for schema, table and column.
+static int check_keys(const struct arguments *arguments)
 {
-    return given(arguments, OPTION_NO_WAIT) ? 0 : BUSY_MILLISECONDS;
-}
-
-static const char *path_of(const struct arguments *arguments)
-{
-    return arguments->values[OPTION_STORE] + sizeof sqlite_prefix - 1;
-}
-
-int store_open(const struct arguments *arguments, struct store *store)
-{
-    store->path = path_of(arguments);
-    perhaps_error error = {.size = sizeof error};
-    int code = perhaps_store_sqlite_open(store->path, arguments->values[OPTION_TABLE], arguments->values[OPTION_COLUMN],
-                                         busy(arguments), &store->sqlite, &error);
-    if (code == 0) {
-        code = perhaps_store_sqlite_store(store->sqlite, &store->store);
+    static const enum option_id parts[] = {OPTION_TABLE, OPTION_COLUMN, OPTION_SCHEMA};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (option_conflict(arguments, OPTION_QUERY, parts[i]) != STATUS_OK) {
+            return STATUS_ERROR;
+        }
+        if (!given(arguments, OPTION_QUERY) && parts[i] != OPTION_SCHEMA && !given(arguments, parts[i])) {
+            return fail_usage(command_rows[arguments->command].name, "%s is missing", option_shown(parts[i]));
+        }
     }
-    return code < 0 ? fail_library(store->path, code, &error) : STATUS_OK;
+    return STATUS_OK;
 }
 
-void store_close(struct store *store)
+static int read_canonical(const struct arguments *arguments, uint32_t *canonical)
 {
-    perhaps_store_sqlite_close(store->sqlite);
-    store->sqlite = NULL;
+    static const char *const names[] = {"lower", "rtrim", "lower,rtrim"}; // in the order of their sets
+    const char *text = arguments->values[OPTION_CANONICAL];
+    *canonical = 0;
+    for (uint32_t i = 0; text != NULL && i < sizeof names / sizeof names[0]; i++) {
+        *canonical = strcmp(text, names[i]) == 0 ? i + 1 : *canonical;
+    }
+    if (text != NULL && *canonical == 0) {
+        return fail_usage(command_rows[arguments->command].name, "--canonical: '%s' is not lower, rtrim or lower,rtrim",
+                          text);
+    }
+    return STATUS_OK;
 }
 
-int store_changes(const struct arguments *arguments, const struct store *store, perhaps_store_changes *changes)
+int store_options_check(const struct arguments *arguments)
 {
+    uint32_t canonical;
+    if (!given(arguments, OPTION_STORE)) {
+        return fail_usage(command_rows[arguments->command].name, "%s is missing", option_shown(OPTION_STORE));
+    }
+    if (check_keys(arguments) != STATUS_OK || check_store(arguments) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    return read_canonical(arguments, &canonical);
+}
+
+static int open_sqlite(struct opened_store *opened, const char *path, const perhaps_store_options *options)
+{
+    perhaps_error error = {.size = sizeof error};
+    int code = perhaps_store_sqlite_open_options(path, options, &opened->sqlite, &error);
+    if (code < 0) {
+        return fail_library(path, code, &error);
+    }
+    (void)perhaps_store_sqlite_store(opened->sqlite, &opened->store);
+    opened->indexed = perhaps_store_sqlite_indexed(opened->sqlite);
+    return STATUS_OK;
+}
+
+static int open_postgres(struct opened_store *opened, const char *conninfo, const perhaps_store_options *options)
+{
+    perhaps_error error = {.size = sizeof error};
+    int code = perhaps_store_postgres_open(conninfo, options, &opened->postgres, &error);
+    if (code < 0) {
+        return fail_library("postgres", code, &error); // conninfo can hold a password
+    }
+    (void)perhaps_store_postgres_store(opened->postgres, &opened->store);
+    opened->indexed = perhaps_store_postgres_indexed(opened->postgres);
+    opened->name = perhaps_store_postgres_name(opened->postgres);
+    return STATUS_OK;
+}
+
+int store_open(const struct arguments *arguments, struct opened_store *opened)
+{
+    const char *store = arguments->values[OPTION_STORE];
+    *opened = (struct opened_store){.name = store};
+    (void)read_canonical(arguments, &opened->canonical);
+    perhaps_store_options options = {.size = sizeof options,
+                                     .schema = arguments->values[OPTION_SCHEMA],
+                                     .table = arguments->values[OPTION_TABLE],
+                                     .column = arguments->values[OPTION_COLUMN],
+                                     .query = arguments->values[OPTION_QUERY],
+                                     .canonical = opened->canonical,
+                                     .wait_milliseconds = given(arguments, OPTION_NO_WAIT) ? 0 : BUSY_MILLISECONDS};
+    const char *path = behind(store, sqlite_prefix);
+    return path != NULL ? open_sqlite(opened, path, &options)
+                        : open_postgres(opened, postgres_conninfo(store), &options);
+}
+
+void store_close(struct opened_store *opened)
+{
+    perhaps_store_sqlite_close(opened->sqlite);
+    perhaps_store_postgres_close(opened->postgres);
+}
+
+int store_changes(const struct arguments *arguments, const struct opened_store *opened, perhaps_store_changes *changes)
+{
+    if (opened->sqlite == NULL) {
+        return fail_usage(command_rows[arguments->command].name,
+                          "--store: a PostgreSQL database does not tell what changed; only SQLite's can be followed");
+    }
     perhaps_error error = {.size = sizeof error};
     int code =
-        perhaps_store_sqlite_changes(store->sqlite, given(arguments, OPTION_APPEND_ONLY) ? 1 : 0, changes, &error);
-    return code < 0 ? fail_library(store->path, code, &error) : STATUS_OK;
+        perhaps_store_sqlite_changes(opened->sqlite, given(arguments, OPTION_APPEND_ONLY) ? 1 : 0, changes, &error);
+    return code < 0 ? fail_library(opened->name, code, &error) : STATUS_OK;
+}
+
+static int refuse_for_log(const struct arguments *arguments, const char *option)
+{
+    if (option_conflict(arguments, OPTION_INSTALL_LOG, OPTION_REMOVE_LOG) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    if (arguments->operand_count > 0) {
+        return fail_usage("guard", "'%s' is one operand too many for %s", arguments->operands[0], option);
+    }
+    if (behind(arguments->values[OPTION_STORE], sqlite_prefix) == NULL || given(arguments, OPTION_QUERY) ||
+        given(arguments, OPTION_CANONICAL)) {
+        return fail_usage("guard", "%s: only a column of a SQLite table has a log, as it is", option);
+    }
+    return STATUS_OK;
 }
 
 int store_change_log(const struct arguments *arguments)
 {
     bool install = given(arguments, OPTION_INSTALL_LOG);
-    if (option_conflict(arguments, OPTION_INSTALL_LOG, OPTION_REMOVE_LOG) != STATUS_OK) {
+    if (refuse_for_log(arguments, install ? "--install-log" : "--remove-log") != STATUS_OK) {
         return STATUS_ERROR;
     }
-    if (arguments->operand_count > 0) {
-        return fail_usage("guard", "'%s' is one operand too many for %s", arguments->operands[0],
-                          option_shown(install ? OPTION_INSTALL_LOG : OPTION_REMOVE_LOG));
-    }
-    const char *path = path_of(arguments);
+    const char *path = behind(arguments->values[OPTION_STORE], sqlite_prefix);
     const char *table = arguments->values[OPTION_TABLE];
     const char *column = arguments->values[OPTION_COLUMN];
+    unsigned wait = given(arguments, OPTION_NO_WAIT) ? 0 : BUSY_MILLISECONDS;
     perhaps_error error = {.size = sizeof error};
-    int code = install ? perhaps_store_sqlite_install_log(path, table, column, busy(arguments), &error)
-                       : perhaps_store_sqlite_remove_log(path, table, column, busy(arguments), &error);
+    int code = install ? perhaps_store_sqlite_install_log(path, table, column, wait, &error)
+                       : perhaps_store_sqlite_remove_log(path, table, column, wait, &error);
     if (code < 0) {
         return fail_library(path, code, &error);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The authoritative store that a command line names.
+// The authoritative store that --store, --table, --column, --query and --canonical name.
 #ifndef PERHAPS_CLI_STORE_H
 #define PERHAPS_CLI_STORE_H
 
@@ -8,23 +8,26 @@
 
 struct arguments;
 
-struct store {
-    const char *path; // of the database, borrowed
-    perhaps_store_sqlite *sqlite;
+struct opened_store {
+    perhaps_store_sqlite *sqlite;     // one of these two
+    perhaps_store_postgres *postgres; //
     perhaps_store store;
+    uint32_t canonical; // set of enum perhaps_canonical_form
+    int indexed;
+    const char *name; // for messages and reports: without a password
 };
 
-// Refuses a command line without --store, --table and --column, or with a store that there is no way to.
-int store_refuse_missing(const struct arguments *arguments);
+// Complains and returns STATUS_ERROR for options that are missing, too many, or of no known form.
+int store_options_check(const struct arguments *arguments);
 
-// Opens what the command line names; complains when it returns STATUS_ERROR. Close it in any case.
-int store_open(const struct arguments *arguments, struct store *store);
-void store_close(struct store *store);
+// Opens what the options name; they were checked. Complains and returns STATUS_ERROR.
+int store_open(const struct arguments *arguments, struct opened_store *opened);
+void store_close(struct opened_store *opened);
 
-// How it is followed, by --append-only.
-int store_changes(const struct arguments *arguments, const struct store *store, perhaps_store_changes *changes);
+// How it is followed, by --append-only. Complains where it cannot be.
+int store_changes(const struct arguments *arguments, const struct opened_store *opened, perhaps_store_changes *changes);
 
-// --install-log and --remove-log.
+// --install-log and --remove-log; the options were checked.
 int store_change_log(const struct arguments *arguments);
 
 #endif

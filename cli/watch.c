@@ -114,7 +114,7 @@ static int save(struct watch *watch, int tries)
     watch->cannot_save = false;
     code = perhaps_guard_forget(g->guard, &error);
     if (code < 0) {
-        warn(g->store.path, "the log grows: %s", error.text);
+        warn(g->store.name, "the log grows: %s", error.text);
     }
     return STATUS_OK;
 }

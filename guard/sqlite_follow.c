@@ -194,7 +194,7 @@ static int changes_by_log(const struct perhaps__guard_sqlite_following *followin
                           struct words *now, perhaps_store_change *change, void *visitor, perhaps_error *error)
 {
     const struct perhaps__guard_sqlite_source *source = &following->source;
-    int whole = perhaps__guard_log_is_whole(&following->log, source, NULL, error);
+    int whole = following->logged ? perhaps__guard_log_is_whole(&following->log, source, NULL, error) : 0;
     if (whole < 0) {
         return whole;
     }
@@ -307,7 +307,7 @@ static int read_position(const struct perhaps__guard_sqlite_following *following
     if (following->appended) {
         return read_appended(source, &following->log, words, error);
     }
-    int whole = perhaps__guard_log_is_whole(&following->log, source, NULL, error);
+    int whole = following->logged ? perhaps__guard_log_is_whole(&following->log, source, NULL, error) : 0;
     *done = false;
     if (whole != 1) {
         return whole;
@@ -350,8 +350,8 @@ static int position(void *context, perhaps_store_position *position, perhaps_err
 // In a transaction of the listing's own connection.
 static int list_at(const struct perhaps__guard_sqlite_following *following,
                    const struct perhaps__guard_sqlite_source *source, const struct words *version,
-                   perhaps_store_position *position, int (*visit)(void *visitor, const void *key, size_t length),
-                   void *visitor, perhaps_error *error)
+                   perhaps_store_position *position, const char *keys,
+                   int (*visit)(void *visitor, const void *key, size_t length), void *visitor, perhaps_error *error)
 {
     struct words words = {{0}};
     bool done = false;
@@ -362,7 +362,7 @@ static int list_at(const struct perhaps__guard_sqlite_following *following,
     code = read_position(following, source, &words, &done, error);
     if (code == 0) {
         store_words(position, done ? &words : version); // an older one is safe
-        code = perhaps__guard_sqlite_list(source, visit, visitor, error);
+        code = perhaps__guard_sqlite_list(source, keys, visit, visitor, error);
     }
     end(source);
     return code;
@@ -380,7 +380,7 @@ static int list(void *context, perhaps_store_position *position,
     source.db = NULL;
     code = code < 0 ? code : perhaps__guard_sqlite_open(&source, error);
     if (code == 0) {
-        code = list_at(&sqlite->following, &source, &version, position, visit, visitor, error);
+        code = list_at(&sqlite->following, &source, &version, position, sqlite->keys, visit, visitor, error);
         (void)sqlite3_close(source.db);
     }
     return code;
@@ -455,6 +455,11 @@ static int check_rows(const struct perhaps__guard_sqlite_following *following, p
 {
     const struct perhaps__guard_sqlite_source *source = &following->source;
     sqlite3_int64 numbers[2] = {0, 0};
+    if (!following->logged) {
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->path};
+        return perhaps__guard_fail(
+            error, failure, "only a column without a canonical form is followed by row ids; leave it to the version");
+    }
     int code = perhaps__guard_sqlite_numbers(
         source, error, 2, numbers,
         "SELECT (SELECT count(*) FROM pragma_table_xinfo(%Q, 'main') WHERE name = 'rowid' COLLATE NOCASE), "
@@ -467,7 +472,7 @@ static int check_rows(const struct perhaps__guard_sqlite_following *following, p
         struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->path};
         return perhaps__guard_fail(error, failure,
                                    "%s \"%s\" has no row ids that could be followed; install a log instead",
-                                   source->kind, source->table);
+                                   source->kind, source->options->table);
     }
     return 0;
 }
@@ -479,9 +484,18 @@ static int start(perhaps_store_sqlite *sqlite, perhaps_error *error)
     following->source.db = NULL;
     sqlite3_randomness(sizeof following->opening, &following->opening);
     int code = perhaps__guard_sqlite_open(&following->source, error);
-    code = code < 0 ? code : perhaps__guard_log_init(&following->log, &following->source, error);
+    const perhaps_store_options *options = sqlite->options;
+    following->logged = options->query == NULL && options->canonical == 0;
+    if (code == 0 && options->query == NULL) {
+        code = perhaps__guard_log_init(&following->log, &following->source, error);
+    }
+    if (code == 0 && options->query == NULL) {
+        following->identity = sqlite3_mprintf("sqlite%.0d \"%w\".\"%w\"", (int)options->canonical, following->log.table,
+                                              following->log.column);
+    } else if (code == 0) {
+        following->identity = sqlite3_mprintf("sqlite%.0d %s", (int)options->canonical, options->query);
+    }
     if (code == 0) {
-        following->identity = sqlite3_mprintf("sqlite \"%w\".\"%w\"", following->log.table, following->log.column);
         code = following->identity != NULL ? 0 : perhaps__guard_sqlite_fail(&following->source, SQLITE_NOMEM, error);
     }
     if (code < 0) {
@@ -547,7 +561,8 @@ int perhaps_store_sqlite_way(perhaps_store_sqlite *sqlite, perhaps_error *error)
         return code < 0 ? code : (int)PERHAPS_SQLITE_APPENDED;
     }
     (void)pthread_mutex_lock(&sqlite->following.lock);
-    int whole = perhaps__guard_log_is_whole(&sqlite->following.log, &sqlite->following.source, NULL, error);
+    const struct perhaps__guard_sqlite_following *following = &sqlite->following;
+    int whole = following->logged ? perhaps__guard_log_is_whole(&following->log, &following->source, NULL, error) : 0;
     (void)pthread_mutex_unlock(&sqlite->following.lock);
     return whole == 1 ? (int)PERHAPS_SQLITE_LOG : whole;
 }

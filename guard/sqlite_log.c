@@ -121,11 +121,11 @@ int perhaps__guard_log_init(struct perhaps__guard_log *log, const struct perhaps
     log->table = name_in_schema(source, &code, error,
                                 "SELECT name FROM main.sqlite_master WHERE name = %Q COLLATE NOCASE AND type IN "
                                 "('table', 'view')%.0s",
-                                source->table, "");
+                                source->options->table, "");
     if (log->table != NULL) {
         log->column = name_in_schema(source, &code, error,
                                      "SELECT name FROM pragma_table_xinfo(%Q, 'main') WHERE name = %Q COLLATE NOCASE",
-                                     source->table, source->column);
+                                     source->options->table, source->options->column);
     }
     if (log->column != NULL) {
         code = name_objects(log, source, error);
@@ -248,7 +248,7 @@ static int change_opened(struct perhaps__guard_sqlite_source *source, change_fun
     if (code == 0 && strcmp(source->kind, "table") != 0) {
         struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->path};
         return perhaps__guard_fail(error, failure, "\"%s\" is a view, which no trigger watches; give a table",
-                                   source->table);
+                                   source->options->table);
     }
     code = code < 0 ? code : run(source, error, "BEGIN IMMEDIATE");
     if (code < 0) {
@@ -272,8 +272,9 @@ static int change_log(const char *path, const char *table, const char *column, u
         struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = "path"};
         return perhaps__guard_fail(error, failure, "path, table or column is NULL, and the call needs all of them");
     }
-    struct perhaps__guard_sqlite_source source = {
-        .path = path, .table = table, .column = column, .kind = "table", .busy_milliseconds = busy_milliseconds};
+    const perhaps_store_options options = {
+        .size = sizeof options, .table = table, .column = column, .wait_milliseconds = busy_milliseconds};
+    struct perhaps__guard_sqlite_source source = {.path = path, .options = &options, .kind = "table"};
     int code = perhaps__guard_sqlite_open_writable(&source, error);
     if (code == 0) {
         code = change_opened(&source, change, error);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "fail.h"
+#include "store_options.h"
 
 /* ---------------------------------------------------------------- complaints */
 
@@ -18,7 +19,7 @@ static int fail_locked(const struct perhaps__guard_sqlite_source *source, perhap
     return perhaps__guard_fail(error, failure,
                                "another connection kept the database locked for longer than %u ms (%s); "
                                "wait until it is done, or allow more time",
-                               source->busy_milliseconds, sqlite3_errmsg(source->db));
+                               source->options->wait_milliseconds, sqlite3_errmsg(source->db));
 }
 
 // Everything else: a disk that fails, a view that broke meanwhile.
@@ -29,12 +30,11 @@ static int fail_other(const struct perhaps__guard_sqlite_source *source, int res
     if (result == SQLITE_CANTOPEN || result == SQLITE_IOERR) {
         failure.system_error = sqlite3_system_errno(source->db);
     }
+    char what[160];
     const char *reason = failure.system_error != 0 ? strerror(failure.system_error) : "";
-    return perhaps__guard_fail(error, failure,
-                               "SQLite cannot read column \"%s\" of %s \"%s\" (%s%s%s); repair the database, "
-                               "or give another",
-                               source->column, source->kind, source->table, sqlite3_errmsg(source->db),
-                               reason[0] != '\0' ? ": " : "", reason);
+    return perhaps__guard_fail(error, failure, "SQLite cannot read %s (%s%s%s); repair the database, or give another",
+                               perhaps__guard_store_describe(source->options, source->kind, what, sizeof what),
+                               sqlite3_errmsg(source->db), reason[0] != '\0' ? ": " : "", reason);
 }
 
 int perhaps__guard_sqlite_fail(const struct perhaps__guard_sqlite_source *source, int result, perhaps_error *error)
@@ -134,7 +134,7 @@ static int open_file(struct perhaps__guard_sqlite_source *source, perhaps_error 
         source->db = NULL;
         return code;
     }
-    unsigned wait = source->busy_milliseconds;
+    unsigned wait = source->options->wait_milliseconds;
     (void)sqlite3_busy_timeout(source->db, wait < INT_MAX ? (int)wait : INT_MAX);
     return 0;
 }

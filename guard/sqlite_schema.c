@@ -11,6 +11,7 @@
 
 #include "fail.h"
 #include "sqlite_source.h"
+#include "store_options.h"
 
 /* ---------------------------------------------------------------- questions about the schema */
 
@@ -32,20 +33,27 @@ static void read_answer(sqlite3_stmt *statement, struct answer *answer)
     }
 }
 
-// Runs one statement. In `sql`, %w stands for the column and a second %w for the table, as parts of quoted
-// identifiers; ?1 for the table and ?2 for the column, as texts.
+// The text of a statement, for sqlite3_free(). In `sql`, %w stands for the column and a second %w for the table, as parts of
+// quoted identifiers; or %s for the SQL that is judged.
+static char *format_query(const struct perhaps__guard_sqlite_source *source, const char *sql)
+{
+    return source->judged != NULL ? sqlite3_mprintf(sql, source->judged)
+                                  : sqlite3_mprintf(sql, source->options->column, source->options->table);
+}
+
+// Runs one statement. ?1 stands for the table and ?2 for the column, as texts; in SQL that is judged, ?1 is NULL.
 static struct answer query(const struct perhaps__guard_sqlite_source *source, const char *sql)
 {
     struct answer answer = {.result = SQLITE_NOMEM};
-    char *text = sqlite3_mprintf(sql, source->column, source->table);
+    char *text = format_query(source, sql);
     if (text == NULL) {
         return answer;
     }
     sqlite3_stmt *statement = NULL;
     answer.result = sqlite3_prepare_v2(source->db, text, -1, &statement, NULL);
     sqlite3_free(text);
-    const char *const names[] = {source->table, source->column};
-    int count = sqlite3_bind_parameter_count(statement);
+    const char *const names[] = {source->options->table, source->options->column};
+    int count = source->judged != NULL ? 0 : sqlite3_bind_parameter_count(statement);
     for (int i = 0; i < 2 && i < count && answer.result == SQLITE_OK; i++) {
         answer.result = sqlite3_bind_text(statement, i + 1, names[i], -1, SQLITE_STATIC);
     }
@@ -66,11 +74,19 @@ static bool failed(const struct answer *answer)
 
 /* ---------------------------------------------------------------- refusals */
 
-static int refuse(const struct perhaps__guard_sqlite_source *source, perhaps_error *error, const char *reason)
+static int refuse_with(const struct perhaps__guard_sqlite_source *source, perhaps_error *error, const char *reason,
+                       const char *remedy)
 {
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->path};
-    return perhaps__guard_fail(error, failure, "column \"%s\" of %s \"%s\" %s; give a column that compares bytewise",
-                               source->column, source->kind, source->table, reason);
+    char what[160];
+    return perhaps__guard_fail(error, failure, "%s %s; give a column that compares bytewise%s",
+                               perhaps__guard_store_describe(source->options, source->kind, what, sizeof what), reason,
+                               remedy);
+}
+
+static int refuse(const struct perhaps__guard_sqlite_source *source, perhaps_error *error, const char *reason)
+{
+    return refuse_with(source, error, reason, "");
 }
 
 // A statement of our own that SQLite does not accept speaks of the view or the column, not of the file: a
@@ -96,7 +112,7 @@ static int fail_no_table(const struct perhaps__guard_sqlite_source *source, perh
         return perhaps__guard_sqlite_fail(source, tables.result, error);
     }
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = source->path};
-    return perhaps__guard_fail(error, failure, "there is no table or view \"%s\"; %s%s", source->table,
+    return perhaps__guard_fail(error, failure, "there is no table or view \"%s\"; %s%s", source->options->table,
                                tables.null ? "the database is empty" : "there are: ", tables.text);
 }
 
@@ -126,9 +142,9 @@ static bool is_row_id(const struct perhaps__guard_sqlite_source *source)
 {
     static const char *const names[] = {"rowid", "oid", "_rowid_"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (sqlite3_stricmp(source->column, names[i]) == 0) {
-            return sqlite3_table_column_metadata(source->db, "main", source->table, source->column, NULL, NULL, NULL,
-                                                 NULL, NULL) == SQLITE_OK;
+        if (sqlite3_stricmp(source->options->column, names[i]) == 0) {
+            return sqlite3_table_column_metadata(source->db, "main", source->options->table, source->options->column,
+                                                 NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
         }
     }
     return false;
@@ -145,7 +161,7 @@ static int fail_no_column(const struct perhaps__guard_sqlite_source *source, per
     }
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = source->path};
     return perhaps__guard_fail(error, failure, "%s \"%s\" has no column \"%s\"; it has: %s", source->kind,
-                               source->table, source->column, columns.text);
+                               source->options->table, source->options->column, columns.text);
 }
 
 static int check_column(const struct perhaps__guard_sqlite_source *source, perhaps_error *error)
@@ -214,8 +230,14 @@ enum perhaps__guard_affinity perhaps__guard_sqlite_affinity(const char *type)
 // it is small enough never to leave memory, and goes with the connection.
 static struct answer seen_type(const struct perhaps__guard_sqlite_source *source)
 {
-    struct answer type = query(source, "CREATE TEMP TABLE perhaps_probe AS "
-                                       "SELECT t.\"%w\" AS key FROM main.\"%w\" AS t LIMIT 0");
+    struct answer type = query(source, "DROP TABLE IF EXISTS temp.perhaps_probe");
+    if (!failed(&type)) {
+        type =
+            query(source, source->judged != NULL ? "CREATE TEMP TABLE perhaps_probe AS WITH perhaps_keys(key) AS (%s\n)"
+                                                   " SELECT key FROM perhaps_keys LIMIT 0"
+                                                 : "CREATE TEMP TABLE perhaps_probe AS "
+                                                   "SELECT t.\"%w\" AS key FROM main.\"%w\" AS t LIMIT 0");
+    }
     return failed(&type) ? type : query(source, "SELECT type FROM pragma_table_xinfo('perhaps_probe', 'temp')");
 }
 
@@ -243,21 +265,27 @@ static int check_affinity(const struct perhaps__guard_sqlite_source *source, per
 // collation of its first SELECT, which contributes no row here, and those of the four texts become one row
 // that the collation takes for equal. (A view that is a compound SELECT itself compares, as a
 // whole, by the collation of its own first SELECT, which is the one seen here.)
+#define COLLATION_OF                                                                                                   \
+    "SELECT CASE count(*) * 10 + sum(unicode(key) = unicode('b')) "                                                    \
+    "WHEN 42 THEN 'BINARY' WHEN 32 THEN 'NOCASE' WHEN 31 THEN 'RTRIM' "                                                \
+    "ELSE 'unknown' END "
+
 static struct answer view_collation(const struct perhaps__guard_sqlite_source *source)
 {
-    return query(source, "SELECT CASE count(*) * 10 + sum(unicode(key) = unicode('b')) "
-                         "WHEN 42 THEN 'BINARY' WHEN 32 THEN 'NOCASE' WHEN 31 THEN 'RTRIM' "
-                         "ELSE 'unknown' END "
-                         "FROM (SELECT t.\"%w\" AS key FROM main.\"%w\" AS t WHERE 0 "
-                         "UNION SELECT 'A' UNION SELECT 'a' UNION SELECT 'b' UNION SELECT 'b ')");
+    return query(source, source->judged != NULL
+                             ? "WITH perhaps_keys(key) AS (%s\n) " COLLATION_OF
+                               "FROM (SELECT key FROM perhaps_keys WHERE 0 "
+                               "UNION SELECT 'A' UNION SELECT 'a' UNION SELECT 'b' UNION SELECT 'b ')"
+                             : COLLATION_OF "FROM (SELECT t.\"%w\" AS key FROM main.\"%w\" AS t WHERE 0 "
+                                            "UNION SELECT 'A' UNION SELECT 'a' UNION SELECT 'b' UNION SELECT 'b ')");
 }
 
 static struct answer table_collation(const struct perhaps__guard_sqlite_source *source)
 {
     struct answer answer = {.result = SQLITE_ROW};
     const char *name = NULL;
-    int result =
-        sqlite3_table_column_metadata(source->db, "main", source->table, source->column, NULL, &name, NULL, NULL, NULL);
+    int result = sqlite3_table_column_metadata(source->db, "main", source->options->table, source->options->column,
+                                               NULL, &name, NULL, NULL, NULL);
     if (result != SQLITE_OK) {
         answer.result = result;
     } else {
@@ -266,37 +294,112 @@ static struct answer table_collation(const struct perhaps__guard_sqlite_source *
     return answer;
 }
 
+// A canonical form takes for equal what the collation takes for equal, and more.
+static bool form_covers(uint32_t canonical, const char *collation)
+{
+    return sqlite3_stricmp(collation, "BINARY") == 0 ||
+           ((canonical & PERHAPS_CANONICAL_LOWER) != 0 && sqlite3_stricmp(collation, "NOCASE") == 0) ||
+           ((canonical & PERHAPS_CANONICAL_RTRIM) != 0 && sqlite3_stricmp(collation, "RTRIM") == 0);
+}
+
 static int check_collation(const struct perhaps__guard_sqlite_source *source, perhaps_error *error)
 {
-    bool view = strcmp(source->kind, "view") == 0;
-    struct answer collation = view ? view_collation(source) : table_collation(source);
+    bool seen = source->judged != NULL || strcmp(source->kind, "view") == 0;
+    struct answer collation = seen ? view_collation(source) : table_collation(source);
     if (failed(&collation)) {
         return fail_query(source, &collation, error);
     }
-    if (sqlite3_stricmp(collation.text, "BINARY") == 0) {
+    if (form_covers(source->options->canonical, collation.text)) {
         return 0;
     }
     char reason[256];
     (void)snprintf(reason, sizeof reason,
                    "compares with collation %s, so it would confirm keys whose bytes the filter never saw",
                    collation.text);
-    return refuse(source, error, reason);
+    const char *remedy = sqlite3_stricmp(collation.text, "NOCASE") == 0  ? ", or its canonical form, lower"
+                         : sqlite3_stricmp(collation.text, "RTRIM") == 0 ? ", or its canonical form, rtrim"
+                                                                         : "";
+    return refuse_with(source, error, reason, remedy);
+}
+
+/* ---------------------------------------------------------------- is it a query? */
+
+static int refuse_query(const char *which, perhaps_error *error, const char *reason)
+{
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = which};
+    return perhaps__guard_fail(error, failure, "%s; give another", reason);
+}
+
+static int refuse_words(const struct perhaps__guard_sqlite_source *source, const char *which, int result,
+                        perhaps_error *error)
+{
+    if (result != SQLITE_ERROR) {
+        return perhaps__guard_sqlite_fail(source, result, error);
+    }
+    char reason[200];
+    (void)snprintf(reason, sizeof reason, "SQLite does not take the query (%s)", sqlite3_errmsg(source->db));
+    return refuse_query(which, error, reason);
+}
+
+// A query must stand for itself before it is put into another: then nothing in it can end the outer one.
+static int check_shape(const struct perhaps__guard_sqlite_source *source, const char *which, int parameters,
+                       perhaps_error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    const char *rest = "";
+    int result = sqlite3_prepare_v2(source->db, source->judged, -1, &statement, &rest);
+    int code = 0;
+    if (result != SQLITE_OK) {
+        code = refuse_words(source, which, result, error);
+    } else if (rest[strspn(rest, " \t\r\n")] != '\0') {
+        code = refuse_query(which, error, "there is more than one statement");
+    } else if (sqlite3_bind_parameter_count(statement) != parameters) {
+        code = refuse_query(which, error,
+                            parameters == 1 ? "the query must have one parameter, ?1: the key"
+                                            : "the list has a parameter");
+    } else if (sqlite3_column_count(statement) != 1 || sqlite3_stmt_readonly(statement) == 0) {
+        code = refuse_query(which, error, "the query must be a SELECT of one column: the key");
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}
+
+static int judge(struct perhaps__guard_sqlite_source *source, perhaps_error *error)
+{
+    int code = check_collation(source, error); // first: the other would stumble over an unknown one
+    return code < 0 ? code : check_affinity(source, error);
+}
+
+static int check_query(struct perhaps__guard_sqlite_source *source, const char *which, const char *sql, int parameters,
+                       perhaps_error *error)
+{
+    source->judged = sql;
+    int code = check_shape(source, which, parameters, error);
+    return code < 0 ? code : judge(source, error);
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static int check_queries(struct perhaps__guard_sqlite_source *source, perhaps_error *error)
+{
+    int code = check_query(source, "query", source->options->query, 1, error);
+    if (code == 0 && source->options->list != NULL) {
+        code = check_query(source, "list", source->options->list, 0, error);
+    }
+    return code;
 }
 
 int perhaps__guard_sqlite_check(struct perhaps__guard_sqlite_source *source, perhaps_error *error)
 {
     int code = check_encoding(source, error);
+    if (code == 0 && source->options->query != NULL) {
+        return check_queries(source, error);
+    }
     if (code == 0) {
         code = check_table(source, error);
     }
     if (code == 0) {
         code = check_column(source, error);
     }
-    if (code == 0) {
-        code = check_collation(source, error); // first: the other would stumble over an unknown one
-    }
-    if (code == 0) {
-        code = check_affinity(source, error);
-    }
-    return code;
+    return code < 0 ? code : judge(source, error);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A column of a SQLite database: opening it, judging whether it can serve as a store, and saying what SQLite
+// A column, or a query, of a SQLite database: opening it, judging whether it can serve as a store, and saying what SQLite
 // complained about.
 #ifndef PERHAPS_GUARD_SQLITE_SOURCE_H
 #define PERHAPS_GUARD_SQLITE_SOURCE_H
@@ -7,17 +7,17 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-#include <perhaps/perhaps.h>
+#include <perhaps/guard.h>
 
-// The strings are borrowed. `kind` is what messages call the table: "table" until perhaps__guard_sqlite_check()
-// knows better ("view").
+// The strings and the options are borrowed. `kind` is what messages call the table: "table" until
+// perhaps__guard_sqlite_check() knows better ("view"). `judged` is the SQL whose column that looks at: NULL when it is the
+// table's.
 struct perhaps__guard_sqlite_source {
     sqlite3 *db;
     const char *path;
-    const char *table;
-    const char *column;
+    const perhaps_store_options *options;
     const char *kind;
-    unsigned busy_milliseconds;
+    const char *judged;
     bool writable; // is opened for writing
 };
 
@@ -36,7 +36,7 @@ enum perhaps__guard_affinity perhaps__guard_sqlite_affinity(const char *type);
 // Opens source->path, read-only, as source->db (or for writing, as it says). On error there is nothing to close.
 int perhaps__guard_sqlite_open(struct perhaps__guard_sqlite_source *source, perhaps_error *error);
 
-// Whether the column exists and compares bytewise: 0, or the refusal.
+// Whether the column or the query exists and compares bytewise, or as its canonical form does: 0, or the refusal.
 int perhaps__guard_sqlite_check(struct perhaps__guard_sqlite_source *source, perhaps_error *error);
 
 // Makes a statement from a format of sqlite3_mprintf(). NULL, and *code and *error set, on failure.

@@ -20,7 +20,7 @@
  * a guard that can list its store makes a new filter whenever the old one is no good any more (perhaps_guard_rebuild()),
  * while questions go on.
  *
- * The store is any callback (perhaps_store). A column of a SQLite table is the one that comes with it.
+ * The store is any callback (perhaps_store). A column, or a query, of a SQLite or PostgreSQL database comes with it.
  *
  * What is promised: no key that was written through the guard, or that was in the store when the filter was made from
  * it, is ever answered "surely absent" as long as the store has it. That survives rebuilds, filters that refuse keys,
@@ -81,6 +81,42 @@ typedef struct perhaps_store {
     uint32_t reserved; /* 0 */
 } perhaps_store;
 
+/* ---------------------------------------------------------------- stores: what of a database */
+
+/* Canonical forms, for columns whose equality is coarser than that of bytes: each stands for all keys that such a column
+ * takes for equal. Bits that may be combined. The form must be applied to both sides: the filter is given canonical keys
+ * (a listing hands out such), and so are the questions (perhaps_canonical()). */
+enum perhaps_canonical_form {
+    PERHAPS_CANONICAL_LOWER = 1, /* A to Z become a to z, other bytes stay, and from the first NUL byte on all are NUL:
+                                    exactly what SQLite's collation NOCASE takes for equal. No other alphabets */
+    PERHAPS_CANONICAL_RTRIM = 2  /* spaces (0x20) at the end are gone: SQLite's RTRIM, PostgreSQL's char(n) */
+};
+
+/* Writes the canonical form of a key to `out`, which has room for `length` bytes and may be the key itself, and returns
+ * its length. It is its own canonical form. Bits that are not of perhaps_canonical_form are ignored. O(length). */
+PERHAPS_API size_t perhaps_canonical(uint32_t forms, const void *key, size_t length, void *out);
+
+/* Which keys of a database are the store: those of a column, or those that a query finds.
+ *
+ * A query is one SELECT (or VALUES, or WITH) of the owner's with one parameter (SQLite: ?1, PostgreSQL: $1), which is
+ * bound to the key, and one result column, which must be the key itself: the store has a key when a row has exactly its
+ * bytes there, whatever else the query finds. `list` is a query of one column without parameters, that gives all keys which
+ * `query` can find: without it the store cannot be listed, so that a guard cannot rebuild from it. That the two fit is the
+ * owner's word. Result columns are judged like columns; CAST(number AS TEXT) makes a good key of a number. */
+typedef struct perhaps_store_options {
+    size_t size;        /* sizeof(perhaps_store_options) */
+    const char *schema; /* PostgreSQL: that of the table. NULL: the search path decides. SQLite: NULL */
+    const char *table;  /* table or view, with `column`; ... */
+    const char *column; /* ... both are NULL when there is a query */
+    const char *query;  /* looks a key up */
+    const char *list;   /* lists all keys; only with `query`. NULL: cannot be listed */
+    uint32_t canonical; /* set of enum perhaps_canonical_form. Only texts are keys then. Any spelling may be asked
+                                      for; listings repeat keys that several spellings stand for */
+    unsigned wait_milliseconds; /* for locks of others. 0: do not wait */
+} perhaps_store_options;
+
+/* ---------------------------------------------------------------- stores: SQLite */
+
 /* A column of a SQLite table or view as a store. `path` is that of an existing database file, taken as it is: not
  * as a URI, and not as ":memory:". It is opened read-only, and nothing is written to it (in WAL mode, SQLite itself
  * keeps its -wal and -shm files beside it). Names are compared as SQLite does, without regard to ASCII case. A key
@@ -110,15 +146,59 @@ typedef struct perhaps_store {
  *
  * perhaps_store_sqlite_count() stores the number of distinct keys in *count: what a filter for the whole store
  * must be sized for. O(rows) with an index; without one, and where there are both texts and blobs, they are
- * sorted, which takes temporary memory or disk for every distinct key. */
+ * sorted, which takes temporary memory or disk for every distinct key. PERHAPS_E_UNSUPPORTED for a query without a list.
+ *
+ * perhaps_store_sqlite_open_options() opens a column or a query, with or without a canonical form. A NOCASE column is taken
+ * with PERHAPS_CANONICAL_LOWER, an RTRIM one with PERHAPS_CANONICAL_RTRIM. Of a query, SQLite asks for texts and blobs one
+ * after the other. Also PERHAPS_E_OPTION, and PERHAPS_E_ARGUMENT for a query that SQLite does not take. */
 typedef struct perhaps_store_sqlite perhaps_store_sqlite;
 PERHAPS_API int perhaps_store_sqlite_open(const char *path, const char *table, const char *column,
                                           unsigned busy_milliseconds, perhaps_store_sqlite **sqlite,
                                           perhaps_error *error);
+PERHAPS_API int perhaps_store_sqlite_open_options(const char *path, const perhaps_store_options *options,
+                                                  perhaps_store_sqlite **sqlite, perhaps_error *error);
 PERHAPS_API void perhaps_store_sqlite_close(perhaps_store_sqlite *sqlite);
 PERHAPS_API int perhaps_store_sqlite_store(perhaps_store_sqlite *sqlite, perhaps_store *store);
 PERHAPS_API int perhaps_store_sqlite_count(perhaps_store_sqlite *sqlite, uint64_t *count, perhaps_error *error);
 PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite);
+
+/* ---------------------------------------------------------------- stores: PostgreSQL */
+
+/* A column or a query of a PostgreSQL database (13 or newer) as a store. `conninfo` is what libpq takes: "dbname=shop
+ * host=/run/postgresql" or a URI "postgresql://..."; what it does not say comes from libpq's environment variables. All
+ * sessions are read-only. Names are compared exactly, as pg_class has them: upper and lower case are two names.
+ *
+ * A key is in the store when a row has exactly its bytes in the column: text, varchar or bytea, or a domain over one. NULL
+ * is no key. Text is taken as the server keeps it, without conversion.
+ *
+ * Refused with PERHAPS_E_UNSUPPORTED, naming the column and the reason, is a column whose equality is not bytewise:
+ * a collation that is not deterministic; char(n), which ignores spaces at the end (taken with PERHAPS_CANONICAL_RTRIM);
+ * citext; numbers, dates, uuid, and every other type; also a system column or one of a foreign table (another server
+ * compares); a server whose encoding is neither UTF8 nor SQL_ASCII, as texts have other bytes inside than outside; a standby,
+ * which lags behind the writes that it should know of; a server older than 13; and everything where perhaps was built
+ * without PostgreSQL (-DPERHAPS_POSTGRES=OFF), or finds no libpq, which it loads when the first store is opened. The
+ * column is judged anew with each new connection.
+ *
+ * Returns 0; PERHAPS_E_IO (no connection, a lock held for longer than wait_milliseconds, an error of the server; the text
+ * has the server's own words); PERHAPS_E_UNSUPPORTED; PERHAPS_E_ARGUMENT (NULL, no such table or column: the text names
+ * those that there are; a query that PostgreSQL does not take); PERHAPS_E_OPTION; PERHAPS_E_MEMORY.
+ *
+ * perhaps_store_postgres_store() fills *store with callbacks on it, valid until perhaps_store_postgres_close(), which takes
+ * NULL as well. Questions go through one connection and a statement prepared once; threads take turns. When the connection
+ * is lost, a question is asked once more through a new one; when there is none to be had, that is PERHAPS_E_IO, never
+ * "no", and the next question tries again. A listing has a connection of its own, holds only a row at a time in memory, and
+ * sees one snapshot (REPEATABLE READ; PERHAPS_STORE_SNAPSHOT): no writer waits for it. A visit may ask and list.
+ * A child process after fork() must not use the store.
+ *
+ * perhaps_store_postgres_indexed() is 1 when questions can use an index all the way, otherwise 0.
+ * perhaps_store_postgres_name() is "DATABASE@HOST", without user and password, for messages; valid as long as the store. */
+typedef struct perhaps_store_postgres perhaps_store_postgres;
+PERHAPS_API int perhaps_store_postgres_open(const char *conninfo, const perhaps_store_options *options,
+                                            perhaps_store_postgres **postgres, perhaps_error *error);
+PERHAPS_API void perhaps_store_postgres_close(perhaps_store_postgres *postgres);
+PERHAPS_API int perhaps_store_postgres_store(perhaps_store_postgres *postgres, perhaps_store *store);
+PERHAPS_API int perhaps_store_postgres_indexed(const perhaps_store_postgres *postgres);
+PERHAPS_API const char *perhaps_store_postgres_name(const perhaps_store_postgres *postgres);
 
 /* ---------------------------------------------------------------- stores that can be followed */
 
