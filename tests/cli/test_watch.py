@@ -156,8 +156,9 @@ class Writers(WatchCase):
         generator = random.Random(1)
         for _ in range(20):
             self.change(generator)
-        self.db.execute("INSERT INTO t(k) VALUES ('new'), ('')")
-        wait_until(lambda: "new" in self.ask(process, ["new", "resident"]), "the guard has caught up")
+        last = f"new {os.urandom(8).hex()}"  # once it is seen, all before it is
+        self.db.execute("INSERT INTO t(k) VALUES (?), ('')", (last,))
+        wait_until(lambda: last in self.ask(process, [last, "resident"]), "the guard has caught up")
         self.ask_all(process)
         return process
 
