@@ -472,6 +472,32 @@ static void test_rows_refusals(void **state)
     }
 }
 
+// Of a query, and of a canonical form, only the version is known, whatever log there is.
+static void test_queries(void **state)
+{
+    install_log();
+    const perhaps_store_options kinds[] = {
+        {.size = sizeof kinds[0], .query = "SELECT k FROM t WHERE k = ?1"},
+        {.size = sizeof kinds[0], .table = "t", .column = "k", .canonical = PERHAPS_CANONICAL_LOWER},
+    };
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        perhaps_store_sqlite *other = NULL;
+        perhaps_store_changes changes;
+        perhaps_store_position before;
+        perhaps_store_position now;
+        perhaps_error error = {.size = sizeof error};
+        assert_int_equal(perhaps_store_sqlite_open_options("a.db", &kinds[i], &other, &error), 0);
+        assert_int_equal(perhaps_store_sqlite_changes(other, 1, &changes, &error), PERHAPS_E_UNSUPPORTED);
+        assert_int_equal(perhaps_store_sqlite_changes(other, 0, &changes, &error), 0);
+        assert_int_equal(perhaps_store_sqlite_way(other, &error), PERHAPS_SQLITE_VERSION);
+        assert_int_equal(changes.position(changes.context, &before, &error), 0);
+        assert_int_equal(changes.each_change(changes.context, &before, &now, NULL, NULL, &error), 0);
+        run(db, "INSERT INTO t(k) VALUES ('700')");
+        assert_int_equal(changes.each_change(changes.context, &before, &now, NULL, NULL, &error), 1);
+        perhaps_store_sqlite_close(other);
+    }
+}
+
 // What was consumed goes; the row of the position stays.
 static void test_forgetting(void **state)
 {
@@ -552,6 +578,7 @@ int main(int argc, char **argv)
         TEST(test_saves_beside_writes),
         TEST(test_log_refusals),
         TEST(test_rows_refusals),
+        TEST(test_queries),
         TEST(test_forgetting),
         TEST(test_option_refusals),
     };

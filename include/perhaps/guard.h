@@ -256,7 +256,7 @@ enum perhaps_sqlite_way {
 };
 
 /* Fills *changes with callbacks on a store, valid until that is closed. `appended` 1: by row ids, on your word; 0: by the
- * log where there is one that is whole, otherwise by version. perhaps_store_sqlite_way() tells which of them holds now (enum
+ * log where there is one that is whole, otherwise by version, which is all there is for a query or a canonical form. perhaps_store_sqlite_way() tells which of them holds now (enum
  * perhaps_sqlite_way), or is negative: an error.
  *
  * A log that was removed, or changed, or restored with its database from a copy, is noticed, and so is a changed schema:

@@ -15,6 +15,7 @@ refuse perhaps guard --watch --audit f.filter $store
 refuse perhaps guard --watch --interval 0 f.filter $store
 refuse perhaps guard --watch --interval x f.filter $store
 refuse perhaps guard --watch - $store
+refuse perhaps guard --install-log --store sqlite:s.db --query 'SELECT k FROM t WHERE k = ?1'
 sqlite3 s.db 'SELECT k FROM t' | perhaps create -q f.filter
 show perhaps rebuild f.filter $store
 sqlite3 s.db "INSERT INTO t VALUES ('900'), ('900'); DELETE FROM t WHERE k = '900' AND rowid = (SELECT max(rowid) FROM t)"
