@@ -5,25 +5,12 @@
 #include <string.h>
 
 #include "filterfile.h"
+#include "guarding.h"
 #include "keys.h"
 #include "messages.h"
 #include "options.h"
 #include "output.h"
-#include "report.h"
-#include "store.h"
-
-struct guarding {
-    const struct arguments *arguments;
-    const char *path;
-    perhaps_filter *filter;
-    struct opened_store store;
-    perhaps_guard *guard;
-    char *packed; // the keys of a batch, canonical and without separators: the form that the guard's batch call takes
-    size_t capacity;
-    bool store_failed;
-    struct audit audit;
-    char first_missed[SHOWN_KEY_SIZE];
-};
+#include "watch.h"
 
 static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[BATCH_KEYS + 1])
 {
@@ -121,11 +108,17 @@ static int guard_batch(void *context, const struct input *input, const struct ba
         }
     }
     flush_if_waiting(g->arguments, batch);
-    return output_broken() ? STATUS_ERROR : STATUS_OK;
+    if (output_broken()) {
+        return STATUS_ERROR;
+    }
+    return g->watch != NULL ? watch_after_batch(g->watch) : STATUS_OK;
 }
 
 static int prepare(struct guarding *g)
 {
+    if (given(g->arguments, OPTION_WATCH)) {
+        return watch_begin(g);
+    }
     if (filter_open(g->path, &g->filter) != STATUS_OK || filter_needs_bytes(g->path, g->filter) != STATUS_OK ||
         store_open(g->arguments, &g->store) != STATUS_OK) {
         return STATUS_ERROR;
@@ -145,6 +138,16 @@ static int refuse_missed(const struct guarding *g)
                 g->audit.missed, plural(g->audit.missed), g->first_missed);
 }
 
+static int report(const struct guarding *g)
+{
+    perhaps_guard_statistics statistics = {.size = sizeof statistics};
+    (void)perhaps_guard_stats(g->guard, &statistics);
+    int status = report_guard(g->arguments, &statistics, &g->audit, &g->store);
+    status = status == STATUS_OK ? report_metrics(g->arguments, &statistics) : status;
+    status = status == STATUS_OK ? refuse_missed(g) : status;
+    return status != STATUS_OK || statistics.confirmed > 0 ? status : STATUS_NONE;
+}
+
 // A file of keys that cannot be read does not keep the others from being answered and reported; a store that does not
 // answer leaves nothing worth a report.
 static int run(struct guarding *g)
@@ -153,19 +156,34 @@ static int run(struct guarding *g)
         return STATUS_ERROR;
     }
     int status = visit_keys(g->arguments, 1, true, guard_batch, g);
-    perhaps_guard_statistics statistics = {.size = sizeof statistics};
-    (void)perhaps_guard_stats(g->guard, &statistics);
+    bool signalled = false;
+    if (g->watch != NULL) {
+        status = watch_end(g->watch, status, &signalled);
+    }
     output_flush();
     if (g->store_failed || output_broken()) {
         return STATUS_ERROR;
     }
-    if (report_guard(g->arguments, &statistics, &g->audit, &g->store) != STATUS_OK || refuse_missed(g) != STATUS_OK) {
+    int reported = report(g);
+    if (status != STATUS_OK || reported == STATUS_ERROR) {
         return STATUS_ERROR;
     }
-    if (status != STATUS_OK) {
-        return status;
+    return signalled ? STATUS_OK : reported;
+}
+
+static int refuse_options(const struct arguments *arguments)
+{
+    static const enum option_id watching[] = {OPTION_INTERVAL, OPTION_STAY, OPTION_APPEND_ONLY, OPTION_FPR,
+                                              OPTION_KIND};
+    for (size_t i = 0; i < sizeof watching / sizeof watching[0]; i++) {
+        if (given(arguments, watching[i]) && !given(arguments, OPTION_WATCH)) {
+            return fail_usage("guard", "%s is for --watch", option_shown(watching[i]));
+        }
     }
-    return statistics.confirmed > 0 ? STATUS_OK : STATUS_NONE;
+    if (arguments->operand_count == 0) {
+        return fail_usage("guard", "no FILTER was named");
+    }
+    return option_conflict(arguments, OPTION_AUDIT, OPTION_WATCH);
 }
 
 int command_guard(const struct arguments *arguments)
@@ -173,10 +191,17 @@ int command_guard(const struct arguments *arguments)
     if (store_options_check(arguments) != STATUS_OK) {
         return STATUS_ERROR;
     }
+    if (given(arguments, OPTION_INSTALL_LOG) || given(arguments, OPTION_REMOVE_LOG)) {
+        return store_change_log(arguments);
+    }
+    if (refuse_options(arguments) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
     struct guarding g = {.arguments = arguments, .path = arguments->operands[0]};
     int status = run(&g);
     free(g.packed);
     perhaps_guard_free(g.guard);
+    watch_free(g.watch);
     store_close(&g.store);
     perhaps_free(g.filter);
     return status;

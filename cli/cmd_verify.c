@@ -44,6 +44,14 @@ static void note(struct verification *v, int code, const perhaps_error *error)
     }
 }
 
+// A filter with a journal is verified as a whole when it is opened, and is no view of its file any more.
+static bool is_unread(const perhaps_filter *filter)
+{
+    perhaps_statistics statistics;
+    filter_statistics(filter, &statistics);
+    return statistics.chunks > 0;
+}
+
 // By first touch everything but the payload is verified, and then the payload slice by slice: all damage is found, and
 // progress can be shown.
 static void verify_chunks(struct verification *v)
@@ -113,7 +121,7 @@ static int verify(const struct arguments *arguments, const char *path)
     json_bytes(&v.json, "filter", path, strlen(path));
     json_open_array(&v.json, "damaged");
     load(&v);
-    if (v.filter != NULL) {
+    if (v.filter != NULL && is_unread(v.filter)) {
         verify_chunks(&v);
     }
     int status = as_json(&v) ? print_json(&v) : print_text(&v);

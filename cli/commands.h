@@ -77,12 +77,21 @@ enum { ANY_NUMBER = 0x7fffffff };
       "interval (Wilson) beside the predicted one and the target. A present key that is answered \"absent\" is an "    \
       "error.\n"                                                                                                       \
       "  perhaps calibrate seen.filter --present added.txt --absent others.txt")                                       \
-    X(GUARD, guard, "[OPTION...] FILTER --store STORE {--table T --column C | --query SQL} [KEYS...]", 1, ANY_NUMBER,  \
+    X(REBUILD, rebuild, "[OPTION...] FILTER [KEYS... | --store STORE --table T --column C]", 1, ANY_NUMBER,            \
+      "make a filter anew, from keys or from its store",                                                               \
+      "Replaces FILTER in one step by one of the same kind, p, seed, shape and metadata that holds the keys in the "   \
+      "files KEYS, or standard input, or those of the store; -n, -p and --kind make another one. Without -n the size " \
+      "is planned: from the distinct keys, what --per-day adds in --days, and an eighth. If anything fails FILTER "    \
+      "stays as it is.\n"                                                                                              \
+      "  perhaps rebuild seen.filter --store sqlite:seen.db --table urls --column url")                                \
+    X(GUARD, guard, "[OPTION...] FILTER --store STORE {--table T --column C | --query SQL} [KEYS...]", 0, ANY_NUMBER,  \
       "print the keys that a store has, asking it as little as possible",                                              \
       "Asks the filter for every key, and the store only for those that may be present; prints the ones that the "     \
       "store confirms. The report says what was saved and how often the filter was wrong. Exit status: 0 a key was "   \
       "confirmed, 1 none, 2 an error.\n"                                                                               \
-      "  perhaps guard seen.filter --store sqlite:seen.db --table urls --column url candidates.txt")
+      "  perhaps guard seen.filter --store sqlite:seen.db --table urls --column url candidates.txt\n"                  \
+      "  perhaps guard --install-log --store sqlite:seen.db --table urls --column url\n"                               \
+      "  perhaps guard --watch seen.filter --store sqlite:seen.db --table urls --column url")
 
 #define CLI_COMMAND_ENUMERATOR(NAME, ...) COMMAND_##NAME,
 enum command_id { CLI_COMMAND_TABLE(CLI_COMMAND_ENUMERATOR) COMMAND_COUNT_OF, COMMAND_TOOL = COMMAND_COUNT_OF };

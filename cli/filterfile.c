@@ -305,6 +305,31 @@ void filter_statistics(const perhaps_filter *filter, perhaps_statistics *statist
     (void)perhaps_stats(filter, statistics); // a filter and a structure of this release: nothing can fail
 }
 
+void filter_options(const perhaps_filter *filter, perhaps_options *options)
+{
+    perhaps_statistics s;
+    filter_statistics(filter, &s);
+    bool counting = s.kind == PERHAPS_KIND_COUNTING;
+    bool cuckoo = s.kind == PERHAPS_KIND_CUCKOO;
+    *options = (perhaps_options){.size = sizeof *options,
+                                 .kind = s.kind,
+                                 .fpr = s.fpr_target,
+                                 .seed = s.seed,
+                                 .policy = counting || cuckoo ? s.policy : PERHAPS_POLICY_DEFAULT,
+                                 .counter_bits = counting ? s.counter_bits : 0,
+                                 .slots = cuckoo ? s.slots : 0,
+                                 .at_capacity = s.at_capacity,
+                                 .growth = s.growth,
+                                 .key = key_given()};
+}
+
+void filter_options_of_kind(perhaps_options *options)
+{
+    options->policy = PERHAPS_POLICY_DEFAULT;
+    options->counter_bits = 0;
+    options->slots = 0;
+}
+
 void filter_warn_if_overfull(const char *path, const perhaps_filter *filter)
 {
     perhaps_statistics statistics;

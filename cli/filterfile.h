@@ -74,6 +74,12 @@ bool filter_removes(perhaps_filter *filter);
 // "kind bloom", "kind cuckoo with policy unique": what such filters cannot do depends on both. Valid until the next call.
 const char *filter_kind_shown(const perhaps_filter *filter);
 
+// Options for another filter like this one, without a size: kind, p, seed, policy and shape; the key that was given.
+void filter_options(const perhaps_filter *filter, perhaps_options *options);
+
+// Takes back what of a shape belongs to another kind than the options name.
+void filter_options_of_kind(perhaps_options *options);
+
 void filter_statistics(const perhaps_filter *filter, perhaps_statistics *statistics);
 
 // Warns when the FPR now is more than twice the target.

@@ -119,8 +119,22 @@ static int make_room(struct input *input)
     return STATUS_OK;
 }
 
+static input_wait *wait_for_input;
+static void *wait_context;
+
+void input_set_wait(input_wait *wait, void *context)
+{
+    wait_for_input = wait;
+    wait_context = context;
+}
+
 static int read_block(struct input *input)
 {
+    if (wait_for_input != NULL && !wait_for_input(wait_context, input->fd)) {
+        input->end = input->begin;
+        input->at_end = true;
+        return STATUS_OK;
+    }
     if (make_room(input) != STATUS_OK) {
         return STATUS_ERROR;
     }

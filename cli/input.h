@@ -47,6 +47,11 @@ void input_close(struct input *input);
 
 enum input_result { INPUT_END = 0, INPUT_BATCH = 1, INPUT_FAILED = 2 };
 
+// Is asked before each read whether there is something to read: true, also at the end of a file; false: no more is to be
+// read, and what was read of a key is dropped. It may wait. NULL: reads wait by themselves.
+typedef bool input_wait(void *context, int fd);
+void input_set_wait(input_wait *wait, void *context);
+
 // The next keys, valid until the next call. Complains when it fails.
 enum input_result input_next(struct input *input, struct batch *batch);
 

@@ -189,9 +189,14 @@ void json_null(struct json *json, const char *name)
     put_text(json, "null");
 }
 
-int json_print(struct json *json)
+void json_end_line(struct json *json)
 {
     put_text(json, "\n");
+}
+
+int json_print(struct json *json)
+{
+    json_end_line(json);
     int status = json->failed ? fail("standard output", "there is not enough memory for the JSON text") : STATUS_OK;
     if (status == STATUS_OK) {
         output_write(json->text, json->length);

@@ -36,6 +36,9 @@ void json_null(struct json *json, const char *name);
 // The shortest decimal that reads back as the same number.
 void shortest_decimal(double value, char *to, size_t room);
 
+// Ends the line.
+void json_end_line(struct json *json);
+
 // Prints the text and a newline on standard output and empties it; complains when memory had run out.
 int json_print(struct json *json);
 void json_free(struct json *json);

@@ -47,7 +47,11 @@ static void release_at_end(void)
             (void)sigaction(deadly[i], &action, NULL);
         }
     }
-    (void)atexit(release);
+    static bool registered;
+    if (!registered) {
+        registered = true;
+        (void)atexit(release);
+    }
 }
 
 // A symbolic link and its target are one filter and need one lock.
@@ -97,6 +101,25 @@ static int try_lock(bool no_wait)
     (void)close(fd);
     errno = number;
     return result;
+}
+
+bool lock_filter_if_free(const char *path)
+{
+    if (name_lock(path) != STATUS_OK) {
+        return false;
+    }
+    int result;
+    do {
+        result = try_lock(true);
+    } while (result == 0);
+    lock_held = result > 0;
+    release_at_end();
+    return result > 0;
+}
+
+void unlock_filter(void)
+{
+    release();
 }
 
 int lock_filter(const char *path, bool no_wait)

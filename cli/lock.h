@@ -10,4 +10,9 @@
 // process. Complains when it returns STATUS_ERROR.
 int lock_filter(const char *path, bool no_wait);
 
+// The same at once, and without a word; false: somebody else has it, or it cannot be taken. Given back by
+// unlock_filter(), for a process that lives on.
+bool lock_filter_if_free(const char *path);
+void unlock_filter(void);
+
 #endif

@@ -12,8 +12,8 @@
 #include "commands.h"
 
 #define IN(command) (1u << COMMAND_##command)
-#define IN_KEYS (IN(CREATE) | IN(ADD) | IN(CHECK) | IN(REMOVE) | IN(COUNT) | IN(CALIBRATE) | IN(GUARD))
-#define IN_WRITERS (IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(MERGE) | IN(CONVERT) | IN(COMPACT))
+#define IN_KEYS (IN(CREATE) | IN(ADD) | IN(CHECK) | IN(REMOVE) | IN(COUNT) | IN(CALIBRATE) | IN(GUARD) | IN(REBUILD))
+#define IN_WRITERS (IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(MERGE) | IN(CONVERT) | IN(COMPACT) | IN(REBUILD))
 #define IN_FILTERS (IN_KEYS | IN(INFO) | IN(MERGE) | IN(VERIFY) | IN(PLAN) | IN(CONVERT) | IN(COMPACT))
 #define IN_ALL ((1u << COMMAND_COUNT_OF) - 1)
 
@@ -34,15 +34,18 @@ enum value_shape {
 
 // X(name, commands, letter or 0, long name, value in the help or NULL, its shape, what it does, more about it)
 #define CLI_OPTION_TABLE(X)                                                                                            \
-    X(CAPACITY, IN(CREATE) | IN(SIZE), 'n', "capacity", "N", VALUE_TEXT, "how many distinct keys the filter is for",   \
+    X(CAPACITY, IN(CREATE) | IN(SIZE) | IN(REBUILD), 'n', "capacity", "N", VALUE_TEXT,                                 \
+      "how many distinct keys the filter is for",                                                                      \
       "500k, 2M, 3G and 1T are thousands, millions, ... Without it (and without both of the other two), create "       \
       "reads all keys first and counts the distinct ones: exactly up to 16 million, beyond that by an estimate that "  \
       "is rounded up by three standard errors (about 0.1 %).")                                                         \
-    X(FPR, IN(CREATE) | IN(SIZE), 'p', "fpr", "P", VALUE_TEXT, "the false-positive rate promised at N keys",           \
+    X(FPR, IN(CREATE) | IN(SIZE) | IN(GUARD) | IN(REBUILD), 'p', "fpr", "P", VALUE_TEXT,                               \
+      "the false-positive rate promised at N keys",                                                                    \
       "A number such as 0.01 or 1e-6. create takes 0.01 when neither P nor SIZE is given.")                            \
     X(BYTES, IN(CREATE) | IN(SIZE), 0, "bytes", "SIZE", VALUE_TEXT, "the most memory that the filter's bits may take", \
       "64k and 64kB are 64000, 64KiB is 65536. Any two of N, P and SIZE give the third.")                              \
-    X(KIND, IN(CREATE) | IN(SIZE) | IN(CONVERT), 0, "kind", "KIND", VALUE_KIND, "the kind of filter",                  \
+    X(KIND, IN(CREATE) | IN(SIZE) | IN(CONVERT) | IN(GUARD) | IN(REBUILD), 0, "kind", "KIND", VALUE_KIND,              \
+      "the kind of filter",                                                                                            \
       "bloom; blocked: faster, and a little larger; counting: also says how often at most, and removes; cuckoo: also " \
       "removes, but can be full. create takes bloom, size shows all, convert makes bloom of counting.")                \
     X(COUNTER_BITS, IN(CREATE) | IN(SIZE), 0, "counter-bits", "W", VALUE_COUNTER_BITS,                                 \
@@ -84,20 +87,21 @@ enum value_shape {
     X(OUTPUT, IN(MERGE) | IN(CONVERT), 'o', "output", "OUT", VALUE_FILE, "the filter to write", "")                    \
     X(FORCE, IN(CREATE) | IN(MERGE) | IN(CONVERT), 'f', "force", NULL, VALUE_NONE, "overwrite an existing file",       \
       "It is replaced in one step when all has gone well, and untouched otherwise.")                                   \
-    X(STORE, IN(GUARD), 0, "store", "STORE", VALUE_FILE, "the store: sqlite:PATH or postgres:CONNINFO",                \
+    X(STORE, IN(GUARD) | IN(REBUILD), 0, "store", "STORE", VALUE_FILE, "the store: sqlite:PATH or postgres:CONNINFO",  \
       "CONNINFO is what libpq connects with, such as \"dbname=shop\"; a URI postgresql://... is a STORE, too. "        \
-      "Nothing "                                                                                                       \
-      "is written to it.")                                                                                             \
-    X(SCHEMA, IN(GUARD), 0, "schema", "SCHEMA", VALUE_TEXT, "PostgreSQL: the schema of the table",                     \
+      "Only "                                                                                                          \
+      "the log is written to it.")                                                                                     \
+    X(SCHEMA, IN(GUARD) | IN(REBUILD), 0, "schema", "SCHEMA", VALUE_TEXT, "PostgreSQL: the schema of the table",       \
       "Without it, the search path decides.")                                                                          \
-    X(TABLE, IN(GUARD), 0, "table", "TABLE", VALUE_TEXT, "the table or view that holds the keys", "")                  \
-    X(COLUMN, IN(GUARD), 0, "column", "COLUMN", VALUE_TEXT, "the column that holds the keys",                          \
+    X(TABLE, IN(GUARD) | IN(REBUILD), 0, "table", "TABLE", VALUE_TEXT, "the table or view that holds the keys", "")    \
+    X(COLUMN, IN(GUARD) | IN(REBUILD), 0, "column", "COLUMN", VALUE_TEXT, "the column that holds the keys",            \
       "It must compare byte by byte: collations such as NOCASE and numeric types are refused. Without an index on "    \
       "it every look-up scans the table.")                                                                             \
-    X(QUERY, IN(GUARD), 0, "query", "SQL", VALUE_TEXT, "look keys up with this query, instead of in a column",         \
+    X(QUERY, IN(GUARD) | IN(REBUILD), 0, "query", "SQL", VALUE_TEXT,                                                   \
+      "look keys up with this query, instead of in a column",                                                          \
       "A SELECT of one column, the key, with one parameter, ?1 or $1: \"SELECT k FROM t WHERE k = ?1 AND live\". The " \
       "store has a key when a row has exactly its bytes.")                                                             \
-    X(CANONICAL, IN(GUARD), 0, "canonical", "FORM", VALUE_CANONICAL, "compare keys in a canonical form",               \
+    X(CANONICAL, IN(GUARD) | IN(REBUILD), 0, "canonical", "FORM", VALUE_CANONICAL, "compare keys in a canonical form", \
       "lower: A to Z as a to z, for NOCASE columns; rtrim: without spaces at the end, for RTRIM and char(n); or "      \
       "lower,rtrim. The filter must have been made of such keys.")                                                     \
     X(REPORT, IN(GUARD), 0, "report", "FILE", VALUE_FILE, "write the report to FILE, as JSON",                         \
@@ -105,10 +109,30 @@ enum value_shape {
     X(AUDIT, IN(GUARD), 0, "audit", NULL, VALUE_NONE, "ask the store about every key, and hold the filter to it",      \
       "Saves nothing. A key that the store has and the filter calls surely absent is an error: the filter was not "    \
       "built from all of the store.")                                                                                  \
+    X(WATCH, IN(GUARD), 0, "watch", NULL, VALUE_NONE, "keep the filter in step with the store meanwhile",              \
+      "Loads FILTER, brings it up to date with what others wrote to the store, again and again, makes it anew from "   \
+      "the "                                                                                                           \
+      "store when it has to, and saves it. Until it is ready, every key is asked for in the store. SIGHUP loads "      \
+      "FILTER "                                                                                                        \
+      "again; SIGTERM and SIGINT end it, with FILTER saved.")                                                          \
+    X(INTERVAL, IN(GUARD), 0, "interval", "SECONDS", VALUE_TEXT, "--watch: how often to look at the store (1)",        \
+      "A key that others wrote is found after this time at the latest.")                                               \
+    X(STAY, IN(GUARD), 0, "stay", NULL, VALUE_NONE, "--watch: go on when the input has ended",                         \
+      "Until a signal ends it.")                                                                                       \
+    X(APPEND_ONLY, IN(GUARD), 0, "append-only", NULL, VALUE_NONE, "--watch: rows are only ever added",                 \
+      "With higher row ids than all before, and never changed or deleted. This is your word: otherwise keys are "      \
+      "missed. Install a log if in doubt.")                                                                            \
+    X(METRICS_FILE, IN(GUARD), 0, "metrics-file", "FILE", VALUE_FILE, "write metrics for Prometheus to FILE",          \
+      "At the end, and with --watch at each look at the store, in one step: for the textfile collector of the node "   \
+      "exporter.")                                                                                                     \
+    X(INSTALL_LOG, IN(GUARD), 0, "install-log", NULL, VALUE_NONE, "install a log of the column in the store, and end", \
+      "A table and three triggers, which note what is inserted, updated and deleted, so that --watch learns exactly "  \
+      "what changed. No FILTER is named.")                                                                             \
+    X(REMOVE_LOG, IN(GUARD), 0, "remove-log", NULL, VALUE_NONE, "remove that log, and end", "")                        \
     X(DISTINCT, IN(PLAN), 0, "distinct", "N", VALUE_TEXT, "how many distinct keys the store has now",                  \
       "Otherwise what the filter's fill tells.")                                                                       \
-    X(PER_DAY, IN(PLAN), 0, "per-day", "N", VALUE_TEXT, "how many more there are every day", "")                       \
-    X(DAYS, IN(PLAN), 0, "days", "D", VALUE_TEXT, "how long the next filter shall be good for (90)", "")               \
+    X(PER_DAY, IN(PLAN) | IN(REBUILD), 0, "per-day", "N", VALUE_TEXT, "how many more there are every day", "")         \
+    X(DAYS, IN(PLAN) | IN(REBUILD), 0, "days", "D", VALUE_TEXT, "how long the next filter shall be good for (90)", "") \
     X(PRESENT, IN(CALIBRATE), 0, "present", "FILE", VALUE_FILE, "keys that were added to the filter",                  \
       "Not one of them may be answered \"absent\".")                                                                   \
     X(ABSENT, IN(CALIBRATE), 0, "absent", "FILE", VALUE_FILE, "keys that were not added",                              \
@@ -142,8 +166,8 @@ enum value_shape {
       "Keys and names are {\"text\": ...}, or {\"bytes\": ...} in base64 when they are not UTF-8.")                    \
     X(NO_WAIT, IN_WRITERS | IN(GUARD), 0, "no-wait", NULL, VALUE_NONE, "fail when a lock is held, do not wait",        \
       "Without it, writers wait for each other, and guard up to five seconds for a locked store.")                     \
-    X(NO_PROGRESS, IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(COMPACT) | IN(VERIFY), 0, "no-progress", NULL, VALUE_NONE,   \
-      "no progress on a terminal", "")                                                                                 \
+    X(NO_PROGRESS, IN(CREATE) | IN(ADD) | IN(REMOVE) | IN(COMPACT) | IN(VERIFY) | IN(REBUILD), 0, "no-progress", NULL, \
+      VALUE_NONE, "no progress on a terminal", "")                                                                     \
     X(QUIET, (IN_KEYS & ~IN(COUNT)) | IN_WRITERS | IN(VERIFY), 'q', "quiet", NULL, VALUE_NONE,                         \
       "say nothing but errors and warnings",                                                                           \
       "check prints no keys then, stops at the first selected one, and exits with 0 if there was one even after an "   \

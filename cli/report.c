@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "report.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "atomicfile.h"
 #include "json.h"
 #include "messages.h"
 #include "options.h"
 #include "output.h"
 #include "store.h"
+#include "utf8.h"
 
-enum { TEXT_SIZE = 2048, PATH_SIZE = 4096 };
+enum { TEXT_SIZE = 2048 };
 
 static double share_of(uint64_t part, uint64_t whole)
 {
@@ -42,25 +41,31 @@ static void print_human(const struct arguments *arguments, const perhaps_guard_s
 {
     char absent[96];
     describe_absent(absent, sizeof absent, arguments, s, audit);
+    char refuted[96] = "false positives of the filter";
+    if (s->unfiltered > 0) {
+        (void)snprintf(refuted, sizeof refuted, "%" PRIu64 " of them before the filter was ready, or by one before it",
+                       s->unfiltered);
+    }
     char rate[96] = "unknown: no absent key was asked for";
     if (isfinite(s->fpr_observed)) {
         (void)snprintf(rate, sizeof rate, "%.4g (%.4g to %.4g at %g %%)", s->fpr_observed, s->fpr_observed_low,
                        s->fpr_observed_high, 100.0 * s->confidence);
     }
     char text[TEXT_SIZE];
-    int length = snprintf(text, sizeof text,
-                          "keys asked:         %" PRIu64 "\n"
-                          "surely absent:      %" PRIu64 " (%s)\n"
-                          "store look-ups:     %" PRIu64 "%s\n"
-                          "  confirmed:        %" PRIu64 "\n"
-                          "  refuted:          %" PRIu64 " (false positives of the filter)\n"
-                          "FPR observed:       %s\n"
-                          "FPR predicted:      %.4g\n"
-                          "FPR target:         %.4g\n"
-                          "verdict:            %s\n",
-                          s->queries, s->surely_absent, absent, s->perhaps + audit->audited,
-                          store->indexed != 0 ? "" : " (each scans the table: the column has no index)", s->confirmed,
-                          s->refuted, rate, s->fpr_predicted, s->fpr_target, perhaps_guard_verdict_name(s->verdict));
+    int length =
+        snprintf(text, sizeof text,
+                 "keys asked:         %" PRIu64 "\n"
+                 "surely absent:      %" PRIu64 " (%s)\n"
+                 "store look-ups:     %" PRIu64 "%s\n"
+                 "  confirmed:        %" PRIu64 "\n"
+                 "  refuted:          %" PRIu64 " (%s)\n"
+                 "FPR observed:       %s\n"
+                 "FPR predicted:      %.4g\n"
+                 "FPR target:         %.4g\n"
+                 "verdict:            %s\n",
+                 s->queries, s->surely_absent, absent, s->perhaps + audit->audited,
+                 store->indexed != 0 ? "" : " (each scans the table: the column has no index)", s->confirmed,
+                 s->refuted, refuted, rate, s->fpr_predicted, s->fpr_target, perhaps_guard_verdict_name(s->verdict));
     (void)write_all(STDERR_FILENO, text, (size_t)length);
 }
 
@@ -104,72 +109,15 @@ static void fill_json(struct json *json, const struct arguments *arguments, cons
     json_close(json);
 }
 
-static int write_and_close(int fd, const char *path, const struct json *json)
-{
-    int number = 0;
-    if (write_all(fd, json->text, json->length) < 0 || write_all(fd, "\n", 1) < 0) {
-        number = errno;
-    }
-    if (close(fd) < 0 && number == 0) {
-        number = errno;
-    }
-    return number == 0 ? STATUS_OK : fail_errno(path, number);
-}
-
-// A pipe or a device cannot be replaced and is written to.
-static bool is_special(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
-}
-
-static int write_special(const char *path, const struct json *json)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return fd < 0 ? fail_errno(path, errno) : write_and_close(fd, path, json);
-}
-
-// mkstemp() makes files for the owner alone; a report gets what the umask leaves of 0666.
-static void open_permissions(int fd)
-{
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    (void)fchmod(fd, 0666 & ~mask);
-}
-
-static int replace_file(const char *path, const struct json *json)
-{
-    char temporary[PATH_SIZE];
-    if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary) {
-        return fail_errno(path, ENAMETOOLONG);
-    }
-    int fd = mkstemp(temporary);
-    if (fd < 0) {
-        return fail_errno(path, errno);
-    }
-    open_permissions(fd);
-    int status = write_and_close(fd, path, json);
-    if (status == STATUS_OK && rename(temporary, path) < 0) {
-        status = fail_errno(path, errno);
-    }
-    if (status != STATUS_OK) {
-        (void)unlink(temporary);
-    }
-    return status;
-}
-
 static int write_json(const struct arguments *arguments, const perhaps_guard_statistics *s, const struct audit *audit,
                       const struct opened_store *store)
 {
     const char *path = arguments->values[OPTION_REPORT];
     struct json json = {0};
     fill_json(&json, arguments, s, audit, store);
-    int status;
-    if (json.failed) {
-        status = fail(path, "there is not enough memory for the report");
-    } else {
-        status = is_special(path) ? write_special(path, &json) : replace_file(path, &json);
-    }
+    json_end_line(&json);
+    int status = json.failed ? fail(path, "there is not enough memory for the report")
+                             : write_atomically(path, json.text, json.length);
     json_free(&json);
     return status;
 }
@@ -184,4 +132,25 @@ int report_guard(const struct arguments *arguments, const perhaps_guard_statisti
         print_human(arguments, statistics, audit, store);
     }
     return STATUS_OK;
+}
+
+int report_metrics(const struct arguments *arguments, const perhaps_guard_statistics *statistics)
+{
+    const char *path = arguments->values[OPTION_METRICS_FILE];
+    const char *name = arguments->operands[0];
+    if (path == NULL) {
+        return STATUS_OK;
+    }
+    perhaps_error error = {.size = sizeof error};
+    name = utf8_valid(name, strlen(name)) ? name : NULL; // a label cannot be anything else
+    size_t length = 0;
+    (void)perhaps_guard_prometheus(statistics, name, NULL, 0, &length, &error);
+    char *text = malloc((size_t)error.limit);
+    if (text == NULL || perhaps_guard_prometheus(statistics, name, text, (size_t)error.limit, &length, &error) < 0) {
+        free(text);
+        return fail(path, "there is not enough memory for the metrics");
+    }
+    int status = write_atomically(path, text, length);
+    free(text);
+    return status;
 }

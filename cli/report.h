@@ -19,4 +19,7 @@ struct audit {
 int report_guard(const struct arguments *arguments, const perhaps_guard_statistics *statistics,
                  const struct audit *audit, const struct opened_store *store);
 
+// --metrics-file, if it was given: the text exposition format of Prometheus, in one step.
+int report_metrics(const struct arguments *arguments, const perhaps_guard_statistics *statistics);
+
 #endif

@@ -31,10 +31,11 @@ static int check_store(const struct arguments *arguments)
     const char *store = arguments->values[OPTION_STORE];
     const char *path = behind(store, sqlite_prefix);
     if ((path == NULL || path[0] == '\0') && postgres_conninfo(store) == NULL) {
-        return fail_usage("guard", "--store: '%s' is not of the form sqlite:PATH or postgres:CONNINFO", store);
+        return fail_usage(command_rows[arguments->command].name,
+                          "--store: '%s' is not of the form sqlite:PATH or postgres:CONNINFO", store);
     }
     if (path != NULL && given(arguments, OPTION_SCHEMA)) {
-        return fail_usage("guard", "--schema: a SQLite database has none");
+        return fail_usage(command_rows[arguments->command].name, "--schema: a SQLite database has none");
     }
     return STATUS_OK;
 }
@@ -48,7 +49,7 @@ static int check_keys(const struct arguments *arguments)
             return STATUS_ERROR;
         }
         if (!given(arguments, OPTION_QUERY) && parts[i] != OPTION_SCHEMA && !given(arguments, parts[i])) {
-            return fail_usage("guard", "%s is missing", option_shown(parts[i]));
+            return fail_usage(command_rows[arguments->command].name, "%s is missing", option_shown(parts[i]));
         }
     }
     return STATUS_OK;
@@ -63,7 +64,8 @@ static int read_canonical(const struct arguments *arguments, uint32_t *canonical
         *canonical = strcmp(text, names[i]) == 0 ? i + 1 : *canonical;
     }
     if (text != NULL && *canonical == 0) {
-        return fail_usage("guard", "--canonical: '%s' is not lower, rtrim or lower,rtrim", text);
+        return fail_usage(command_rows[arguments->command].name, "--canonical: '%s' is not lower, rtrim or lower,rtrim",
+                          text);
     }
     return STATUS_OK;
 }
@@ -72,7 +74,7 @@ int store_options_check(const struct arguments *arguments)
 {
     uint32_t canonical;
     if (!given(arguments, OPTION_STORE)) {
-        return fail_usage("guard", "%s is missing", option_shown(OPTION_STORE));
+        return fail_usage(command_rows[arguments->command].name, "%s is missing", option_shown(OPTION_STORE));
     }
     if (check_keys(arguments) != STATUS_OK || check_store(arguments) != STATUS_OK) {
         return STATUS_ERROR;
@@ -126,4 +128,55 @@ void store_close(struct opened_store *opened)
 {
     perhaps_store_sqlite_close(opened->sqlite);
     perhaps_store_postgres_close(opened->postgres);
+}
+
+int store_changes(const struct arguments *arguments, const struct opened_store *opened, perhaps_store_changes *changes)
+{
+    if (opened->sqlite == NULL) {
+        return fail_usage(command_rows[arguments->command].name,
+                          "--store: a PostgreSQL database does not tell what changed; only SQLite's can be followed");
+    }
+    perhaps_error error = {.size = sizeof error};
+    int code =
+        perhaps_store_sqlite_changes(opened->sqlite, given(arguments, OPTION_APPEND_ONLY) ? 1 : 0, changes, &error);
+    return code < 0 ? fail_library(opened->name, code, &error) : STATUS_OK;
+}
+
+static int refuse_for_log(const struct arguments *arguments, const char *option)
+{
+    if (option_conflict(arguments, OPTION_INSTALL_LOG, OPTION_REMOVE_LOG) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    if (arguments->operand_count > 0) {
+        return fail_usage("guard", "'%s' is one operand too many for %s", arguments->operands[0], option);
+    }
+    if (behind(arguments->values[OPTION_STORE], sqlite_prefix) == NULL || given(arguments, OPTION_QUERY) ||
+        given(arguments, OPTION_CANONICAL)) {
+        return fail_usage("guard", "%s: only a column of a SQLite table has a log, as it is", option);
+    }
+    return STATUS_OK;
+}
+
+int store_change_log(const struct arguments *arguments)
+{
+    bool install = given(arguments, OPTION_INSTALL_LOG);
+    if (refuse_for_log(arguments, install ? "--install-log" : "--remove-log") != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    const char *path = behind(arguments->values[OPTION_STORE], sqlite_prefix);
+    const char *table = arguments->values[OPTION_TABLE];
+    const char *column = arguments->values[OPTION_COLUMN];
+    unsigned wait = given(arguments, OPTION_NO_WAIT) ? 0 : BUSY_MILLISECONDS;
+    perhaps_error error = {.size = sizeof error};
+    int code = install ? perhaps_store_sqlite_install_log(path, table, column, wait, &error)
+                       : perhaps_store_sqlite_remove_log(path, table, column, wait, &error);
+    if (code < 0) {
+        return fail_library(path, code, &error);
+    }
+    if (!given(arguments, OPTION_QUIET)) {
+        const char *done = install ? "a log was installed for" : "the log was removed of";
+        const char *idle = install ? "there is a log already for" : "there is no log of";
+        tell(path, "%s column %s of table %s", code > 0 ? done : idle, column, table);
+    }
+    return STATUS_OK;
 }

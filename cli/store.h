@@ -24,4 +24,10 @@ int store_options_check(const struct arguments *arguments);
 int store_open(const struct arguments *arguments, struct opened_store *opened);
 void store_close(struct opened_store *opened);
 
+// How it is followed, by --append-only. Complains where it cannot be.
+int store_changes(const struct arguments *arguments, const struct opened_store *opened, perhaps_store_changes *changes);
+
+// --install-log and --remove-log; the options were checked.
+int store_change_log(const struct arguments *arguments);
+
 #endif

@@ -64,6 +64,12 @@ static uint64_t begin_of_window(struct perhaps_guard *guard, uint64_t now, struc
 
 /* ---------------------------------------------------------------- rates */
 
+// Absent keys that the filter let through: not those that were let through because there was no filter to ask.
+static double passed(const struct perhaps__guard_counts *counts)
+{
+    return counts->refuted > counts->unfiltered ? (double)(counts->refuted - counts->unfiltered) : 0.0;
+}
+
 // The absent keys behind the observed rate. Only resolved questions can count as false positives, so when
 // some are unresolved, the keys that the filter turned away must be thinned out just as much: otherwise
 // a caller who reports one answer in ten would see a tenth of the real rate.
@@ -71,7 +77,7 @@ static double absent_keys(const struct perhaps__guard_counts *counts)
 {
     double resolved = (double)(counts->confirmed + counts->refuted);
     double share = counts->perhaps > 0 ? fmin(1.0, resolved / (double)counts->perhaps) : 1.0;
-    return (double)counts->refuted + (double)counts->surely_absent * share;
+    return passed(counts) + (double)counts->surely_absent * share;
 }
 
 struct rate {
@@ -82,7 +88,7 @@ struct rate {
 static struct rate rate_of(const struct perhaps__guard_counts *counts, double z)
 {
     double absent = absent_keys(counts);
-    double refuted = (double)counts->refuted;
+    double refuted = passed(counts);
     return (struct rate){.observed = absent > 0.0 ? refuted / absent : (double)NAN,
                          .interval = perhaps__guard_wilson(refuted, absent, z)};
 }
@@ -99,6 +105,7 @@ static void fill_totals(const struct perhaps_guard *guard, perhaps_guard_statist
     full->perhaps = counts.perhaps;
     full->confirmed = counts.confirmed;
     full->refuted = counts.refuted;
+    full->unfiltered = counts.unfiltered;
     full->unresolved = counts.perhaps > resolved ? counts.perhaps - resolved : 0;
     full->fpr_observed = rate.observed;
     full->fpr_observed_low = rate.interval.low;
@@ -123,6 +130,7 @@ static void fill_window(struct perhaps_guard *guard, perhaps_guard_statistics *f
         .perhaps = less(full->perhaps, then.perhaps),
         .confirmed = less(full->confirmed, then.confirmed),
         .refuted = less(full->refuted, then.refuted),
+        .unfiltered = less(full->unfiltered, then.unfiltered),
     };
     struct rate rate = rate_of(&counts, guard->z);
     full->window_seconds = (double)(now - when) * 1e-9;
@@ -184,7 +192,14 @@ static void fill_life(struct perhaps_guard *guard, perhaps_guard_statistics *ful
     full->rebuilds_failed = perhaps__guard_read(&totals->rebuilds_failed);
     full->rebuilds_cancelled = perhaps__guard_read(&totals->rebuilds_cancelled);
     full->alarms = perhaps__guard_read(&totals->alarms);
-    full->rebuilding = __atomic_load_n(&guard->busy, __ATOMIC_RELAXED);
+    full->state = __atomic_load_n(&guard->following.state, __ATOMIC_RELAXED);
+    full->catch_ups = perhaps__guard_read(&totals->catch_ups);
+    full->catch_ups_failed = perhaps__guard_read(&totals->catch_ups_failed);
+    full->changes = perhaps__guard_read(&totals->changes);
+    uint64_t caught_up_at = perhaps__guard_read(&guard->following.caught_up_at);
+    bool known = caught_up_at != 0 && guard->following.outside;
+    full->staleness_seconds = known ? (double)(perhaps__guard_now() - caught_up_at) * 1e-9 : (double)NAN;
+    full->rebuilding = __atomic_load_n(&guard->busy, __ATOMIC_ACQUIRE);
     full->ask_latency = perhaps__guard_latency(&guard->ask_latency);
     full->store_latency = perhaps__guard_latency(&guard->store_latency);
     (void)pthread_mutex_lock(&guard->test.lock);

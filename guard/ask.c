@@ -226,14 +226,23 @@ static void test_refuted(struct perhaps_guard *guard, uint64_t hash, const struc
     }
 }
 
-// Counts a report; for a refuted key, its hash in the filter, unless the guard answers "perhaps" to everything.
+// Whether the filter in use takes the key for present, and is asked at all. Otherwise the answer was none of this filter's:
+// it is another one since, or there was none.
+static bool is_let_through(const struct perhaps__guard_generation *generation, const void *key, size_t length,
+                           uint64_t *hash)
+{
+    return __atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) == 0 &&
+           perhaps_hash(generation->asked, key, length, hash) == 0 && perhaps_ask_hash(generation->asked, *hash) != 0;
+}
+
+// Counts a report: true for a false positive of the filter in use, whose hash is then known.
 static bool count_report(struct perhaps_guard *guard, const void *key, size_t length, int found, uint64_t *hash)
 {
     struct perhaps__guard_visit visit = perhaps__guard_begin(guard);
     struct perhaps__guard_counts *counts = &visit.slot->counts;
+    bool refuted = found == 0 && is_let_through(visit.generation, key, length, hash);
+    perhaps__guard_count(&counts->unfiltered, found == 0 && !refuted, visit.own);
     perhaps__guard_count(found == 1 ? &counts->confirmed : &counts->refuted, 1, visit.own);
-    bool refuted = found == 0 && __atomic_load_n(&visit.generation->open, __ATOMIC_ACQUIRE) == 0 &&
-                   perhaps_hash(visit.generation->asked, key, length, hash) == 0;
     perhaps__guard_end(&visit);
     return refuted;
 }

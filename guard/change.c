@@ -21,6 +21,12 @@ static int check_key(const perhaps_guard *guard, const struct change *change, pe
     if (guard == NULL) {
         return perhaps__guard_fail(error, failure, "there is no guard; make one with perhaps_guard_create()");
     }
+    if ((guard->options.flags & PERHAPS_GUARD_FOLLOWS) != 0) {
+        failure.code = PERHAPS_E_UNSUPPORTED;
+        return perhaps__guard_fail(error, failure,
+                                   "the guard only follows its store, by the flag that it was made with; write to the "
+                                   "store, or make the guard without PERHAPS_GUARD_FOLLOWS");
+    }
     failure.subject = "key";
     if (change->key == NULL && change->length > 0) {
         return perhaps__guard_fail(error, failure, "the key is NULL but has a length; give its bytes");

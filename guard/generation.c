@@ -91,7 +91,7 @@ static void put_aside(struct perhaps_guard *guard, struct perhaps__guard_generat
     perhaps__guard_more(&guard->totals.refused);
     (void)pthread_mutex_lock(&generation->lock);
     if (!set_has_room(guard, generation, hash, key, length)) {
-        __atomic_store_n(&generation->open, 1, __ATOMIC_RELEASE);
+        (void)__atomic_fetch_or(&generation->open, PERHAPS__GUARD_LACKS, __ATOMIC_RELEASE);
     }
     (void)pthread_mutex_unlock(&generation->lock);
 }
@@ -148,8 +148,8 @@ bool perhaps__guard_take(struct perhaps_guard *guard, struct perhaps__guard_gene
     if (take_from_aside(guard, generation, key, length)) {
         return true;
     }
-    bool may =
-        generation->removes && generation->filter != NULL && __atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) == 0;
+    bool lacks = (__atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0;
+    bool may = generation->removes && generation->filter != NULL && !lacks;
     if (may && perhaps_remove(generation->filter, key, length) == 1) {
         perhaps__guard_more(&generation->removed);
         return true;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fail.h"
+#include "follow.h"
 #include "interval.h"
 #include "state.h"
 
@@ -16,6 +17,7 @@
 #define DEFAULT_RESIDUE 0.1
 #define MOST_OVERFLOW (UINT64_C(1) << 32)
 
+#define ALL_FLAGS (PERHAPS_GUARD_OUTSIDE_WRITERS | PERHAPS_GUARD_NOT_READY | PERHAPS_GUARD_FOLLOWS)
 #define ALL_TRIGGERS                                                                                                   \
     (PERHAPS_GUARD_ON_DEGRADED | PERHAPS_GUARD_ON_ALARM | PERHAPS_GUARD_ON_FILL | PERHAPS_GUARD_ON_RESIDUE)
 
@@ -125,7 +127,7 @@ static int check_confidence(double confidence, perhaps_error *error)
 
 static int check_rebuilding(const perhaps_guard_options *options, perhaps_error *error)
 {
-    if ((options->flags & ~(uint32_t)(PERHAPS_GUARD_OUTSIDE_WRITERS | PERHAPS_GUARD_NOT_READY)) != 0) {
+    if ((options->flags & ~(uint32_t)ALL_FLAGS) != 0) {
         return fail_option(error, "flags", "a flag is set that this release does not know; clear it");
     }
     if ((options->triggers & ~(uint32_t)ALL_TRIGGERS) != 0) {
@@ -157,7 +159,8 @@ static int check_options(perhaps_guard_options *options, perhaps_error *error)
     options->overflow = options->overflow == 0 ? PERHAPS_GUARD_OVERFLOW : options->overflow;
     options->window_milliseconds = options->window_milliseconds == 0 ? DEFAULT_WINDOW : options->window_milliseconds;
     code = check_confidence(options->confidence, error);
-    return code < 0 ? code : check_rebuilding(options, error);
+    code = code < 0 ? code : check_rebuilding(options, error);
+    return code < 0 ? code : perhaps__guard_follow_check(options, error);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -172,6 +175,7 @@ static void init_locks(struct perhaps_guard *guard)
     (void)pthread_cond_init(&guard->control.ended, NULL);
     (void)pthread_mutex_init(&guard->window.lock, NULL);
     (void)pthread_mutex_init(&guard->exchange, NULL);
+    (void)pthread_mutex_init(&guard->following.lock, NULL);
     (void)pthread_mutex_init(&guard->test.lock, NULL);
 }
 
@@ -182,6 +186,7 @@ static void copy_options(struct perhaps_guard *guard, const perhaps_guard_option
     if (known->store != NULL) {
         guard->store = *known->store;
     }
+    perhaps__guard_follow_take(guard, known);
     if (known->next != NULL) {
         guard->has_next = true;
         guard->next = *known->next;
@@ -220,6 +225,7 @@ static void release_parts(struct perhaps_guard *guard)
     (void)pthread_cond_destroy(&guard->control.ended);
     (void)pthread_mutex_destroy(&guard->window.lock);
     (void)pthread_mutex_destroy(&guard->exchange);
+    (void)pthread_mutex_destroy(&guard->following.lock);
     (void)pthread_mutex_destroy(&guard->test.lock);
     allocator.release(allocator.context, guard, sizeof *guard, PERHAPS__GUARD_ALIGNMENT);
 }
@@ -230,7 +236,8 @@ static void begin_account(struct perhaps_guard *guard)
     guard->window.snapshots[0].when = perhaps__guard_now();
     if ((guard->options.flags & PERHAPS_GUARD_NOT_READY) != 0) {
         guard->not_ready = 1;
-        guard->current->open = 1;
+        guard->current->open = PERHAPS__GUARD_LACKS;
+        guard->following.state = PERHAPS_GUARD_LOADING;
     }
 }
 
@@ -289,23 +296,30 @@ void perhaps_guard_free(perhaps_guard *guard)
 
 /* ---------------------------------------------------------------- saving */
 
+// Under perhaps_guard.exchange.
+static int save(const struct perhaps__guard_generation *generation, const char *path, perhaps_error *error)
+{
+    if ((__atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0 ||
+        __atomic_load_n(&generation->overflow_count, __ATOMIC_ACQUIRE) != 0) {
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_FULL, .subject = path};
+        return perhaps__guard_fail(error, failure,
+                                   "the filter lacks keys that the store has, because it refused them or was not made "
+                                   "yet, and a file would lack them too; rebuild it first");
+    }
+    return perhaps_save(generation->asked, path, error);
+}
+
 int perhaps_guard_save(perhaps_guard *guard, const char *path, perhaps_error *error)
 {
     if (guard == NULL || path == NULL) {
         return fail_argument(error, guard == NULL ? "guard" : "path", "the argument is NULL, and the call needs it");
     }
+    perhaps__guard_follow_begin(guard);
     (void)pthread_mutex_lock(&guard->exchange);
-    const struct perhaps__guard_generation *generation = guard->current;
-    int code = PERHAPS_E_FULL;
-    if (__atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) != 0 ||
-        __atomic_load_n(&generation->overflow_count, __ATOMIC_ACQUIRE) != 0) {
-        struct perhaps__guard_failure failure = {.code = code, .subject = path};
-        (void)perhaps__guard_fail(error, failure,
-                                  "the filter lacks keys that it refused, and a file would lack them too; "
-                                  "rebuild it first");
-    } else {
-        code = perhaps_save(generation->asked, path, error);
-    }
+    int code = perhaps__guard_follow_before_save(guard, error);
+    code = code < 0 ? code : save(guard->current, path, error);
+    perhaps__guard_follow_saved(guard, code);
     (void)pthread_mutex_unlock(&guard->exchange);
+    perhaps__guard_follow_release(guard);
     return code;
 }

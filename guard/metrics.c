@@ -93,7 +93,8 @@ static const struct metric metrics[] = {
     METRIC(fpr_predicted, RATE, "fpr_predicted_ratio", "False-positive rate that the fill of the filter predicts."),
     METRIC(fpr_target, RATE, "fpr_target_ratio", "False-positive rate promised at capacity."),
     METRIC(verdict, FLAG, NULL, NULL),
-    METRIC(not_ready, FLAG, "not_ready", "1 until the first rebuild of a guard that was made without a filter."),
+    METRIC(not_ready, FLAG, "not_ready",
+           "1 until the first rebuild or reload of a guard that was made without a filter."),
     METRIC(window_seconds, RATE, "window_seconds", "How far the window looks back."),
     METRIC(window_queries, GAUGE, "window_queries", "Questions asked in the window."),
     METRIC(window_surely_absent, GAUGE, "window_surely_absent", "Store look-ups saved in the window."),
@@ -125,6 +126,14 @@ static const struct metric metrics[] = {
            "Distinct absent keys in the alarm's sample, for the filter in use."),
     METRIC(alarm_refuted, GAUGE, "alarm_refuted_keys", "Those among them that passed."),
     METRIC(alarm_level, RATE, "alarm_level_ratio", "How near the alarm is: 1 when raised."),
+    METRIC(state, FLAG, NULL, NULL),
+    METRIC(catch_ups, COUNTER, "catch_ups_total", "Times that the filter was brought up to date with the store."),
+    METRIC(catch_ups_failed, COUNTER, "catch_ups_failed_total", "Times that it could not be."),
+    METRIC(changes, COUNTER, "changes_total", "Keys that were written outside, as catching up told."),
+    METRIC(unfiltered, COUNTER, "unfiltered_total",
+           "False positives that are none of the filter in use: they are not in the observed rate."),
+    METRIC(staleness_seconds, RATE, "staleness_seconds",
+           "How long ago the last catch-up began that succeeded: older writes from outside are in the filter."),
 };
 
 #define METRICS (sizeof metrics / sizeof metrics[0])
@@ -177,6 +186,8 @@ static void json_metric(struct text *text, const struct metric *metric, const pe
     const char *word = NULL;
     if (metric->offset == offsetof(perhaps_guard_statistics, verdict)) {
         word = perhaps_guard_verdict_name(statistics->verdict);
+    } else if (metric->offset == offsetof(perhaps_guard_statistics, state)) {
+        word = perhaps_guard_state_name(statistics->state);
     } else if (metric->offset == offsetof(perhaps_guard_statistics, kind)) {
         word = perhaps_kind_name(statistics->kind);
     }
@@ -284,16 +295,17 @@ static void write_summary(struct text *text, const char *family, const char *hel
     write_text(text, " %" PRIu64 "\n", latency->count);
 }
 
-// A state set: one sample for each verdict there is, of which one is 1.
-static void write_verdict(struct text *text, const perhaps_guard_statistics *statistics, const char *name)
+// A state set: one sample for each word there is, of which one is 1.
+static void write_words(struct text *text, const char *family, const char *help, const char *(*word_of)(uint32_t),
+                        uint32_t present, const char *name)
 {
-    write_head(text, "verdict", "1 for the verdict that holds.", "gauge");
-    for (uint32_t i = 0; perhaps_guard_verdict_name(i) != NULL; i++) {
+    write_head(text, family, help, "gauge");
+    for (uint32_t i = 0; word_of(i) != NULL; i++) {
         char label[64];
-        (void)snprintf(label, sizeof label, "verdict=\"%s\"", perhaps_guard_verdict_name(i));
-        write_text(text, "perhaps_guard_verdict");
+        (void)snprintf(label, sizeof label, "%s=\"%s\"", family, word_of(i));
+        write_text(text, "perhaps_guard_%s", family);
         write_labels(text, name, label);
-        write_text(text, " %d\n", i == statistics->verdict);
+        write_text(text, " %d\n", i == present);
     }
 }
 
@@ -315,7 +327,9 @@ static void write_prometheus(struct text *text, const perhaps_guard_statistics *
             write_metric(text, &metrics[i], statistics, name);
         }
     }
-    write_verdict(text, statistics, name);
+    write_words(text, "verdict", "1 for the verdict that holds.", perhaps_guard_verdict_name, statistics->verdict,
+                name);
+    write_words(text, "state", "1 for what the guard is doing.", perhaps_guard_state_name, statistics->state, name);
     write_info(text, statistics, name);
     write_summary(text, "ask_latency_seconds", "Time that the filter's look-up takes, sampled.",
                   &statistics->ask_latency, name);

@@ -3,6 +3,7 @@
 #include "rebuild.h"
 
 #include "fail.h"
+#include "follow.h"
 
 #define PROGRESS 4096
 #define ATTEMPTS 4
@@ -11,14 +12,14 @@
 
 /* ---------------------------------------------------------------- all stripes */
 
-static void lock_all(struct perhaps_guard *guard)
+void perhaps__guard_lock_all(struct perhaps_guard *guard)
 {
     for (size_t i = 0; i < PERHAPS__GUARD_STRIPES; i++) {
         (void)pthread_mutex_lock(&guard->stripes[i].lock);
     }
 }
 
-static void unlock_all(struct perhaps_guard *guard)
+void perhaps__guard_unlock_all(struct perhaps_guard *guard)
 {
     for (size_t i = PERHAPS__GUARD_STRIPES; i > 0; i--) {
         (void)pthread_mutex_unlock(&guard->stripes[i - 1].lock);
@@ -28,21 +29,19 @@ static void unlock_all(struct perhaps_guard *guard)
 /* ---------------------------------------------------------------- what to make */
 
 // A filter like the one that is in use.
-static perhaps_options like_current(struct perhaps_guard *guard)
+static perhaps_options like_current(const perhaps_statistics *now)
 {
-    perhaps_statistics now = {.size = sizeof now};
-    (void)perhaps_stats(guard->current->asked, &now);
-    bool has_policy = now.kind == PERHAPS_KIND_COUNTING || now.kind == PERHAPS_KIND_CUCKOO;
+    bool has_policy = now->kind == PERHAPS_KIND_COUNTING || now->kind == PERHAPS_KIND_CUCKOO;
     return (perhaps_options){
         .size = sizeof(perhaps_options),
-        .kind = now.kind,
-        .fpr = now.fpr_target,
-        .seed = now.seed,
-        .policy = has_policy ? now.policy : 0,
-        .counter_bits = now.kind == PERHAPS_KIND_COUNTING ? now.counter_bits : 0,
-        .slots = now.kind == PERHAPS_KIND_CUCKOO ? now.slots : 0,
-        .at_capacity = now.at_capacity,
-        .growth = now.growth,
+        .kind = now->kind,
+        .fpr = now->fpr_target,
+        .seed = now->seed,
+        .policy = has_policy ? now->policy : 0,
+        .counter_bits = now->kind == PERHAPS_KIND_COUNTING ? now->counter_bits : 0,
+        .slots = now->kind == PERHAPS_KIND_CUCKOO ? now->slots : 0,
+        .at_capacity = now->at_capacity,
+        .growth = now->growth,
     };
 }
 
@@ -50,7 +49,15 @@ static perhaps_options like_current(struct perhaps_guard *guard)
 static int options_of_next(struct perhaps_guard *guard, uint64_t capacity, perhaps_options *options,
                            perhaps_error *error)
 {
-    *options = guard->has_next ? guard->next : like_current(guard);
+    perhaps_statistics now = {.size = sizeof now};
+    (void)perhaps_stats(guard->current->asked, &now);
+    if (!guard->has_next && now.hash_source == PERHAPS_HASH_SIPHASH) {
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_KEY, .subject = "next"};
+        return perhaps__guard_fail(error, failure,
+                                   "the filter in use has a secret key, which the next one must have as well, and the "
+                                   "guard cannot know it; give `next` with the key");
+    }
+    *options = guard->has_next ? guard->next : like_current(&now);
     options->flags |= PERHAPS_SHARED;
     if (options->max_capacity != 0 && options->max_capacity < capacity) {
         options->max_capacity = capacity;
@@ -70,6 +77,15 @@ static int options_of_next(struct perhaps_guard *guard, uint64_t capacity, perha
     return 0;
 }
 
+// What the user wrote into the filter goes on with the next one.
+static int keep_metadata(const perhaps_filter *from, perhaps_filter *to)
+{
+    const void *metadata = NULL;
+    size_t length = 0;
+    (void)perhaps_metadata(from, &metadata, &length);
+    return length > 0 ? perhaps_set_metadata(to, metadata, length) : 0;
+}
+
 static int make_next(struct perhaps_guard *guard, const perhaps_options *options,
                      struct perhaps__guard_rebuild *rebuild, perhaps_error *error)
 {
@@ -78,7 +94,8 @@ static int make_next(struct perhaps_guard *guard, const perhaps_options *options
     if (code < 0) {
         return code;
     }
-    rebuild->next = perhaps__guard_generation_create(guard, filter, filter);
+    bool kept = keep_metadata(guard->current->asked, filter) == 0;
+    rebuild->next = kept ? perhaps__guard_generation_create(guard, filter, filter) : NULL;
     if (rebuild->next == NULL || !perhaps__guard_keyset_init(&rebuild->written, &guard->allocator, 64)) {
         if (rebuild->next == NULL) {
             perhaps_free(filter);
@@ -88,6 +105,8 @@ static int make_next(struct perhaps_guard *guard, const perhaps_options *options
         return perhaps__guard_fail(error, failure, "there is no memory to rebuild the filter; the old one stays");
     }
     (void)pthread_mutex_init(&rebuild->lock, NULL);
+    // Where the listing is of no instant, no change that follows it says exactly what its filter has.
+    rebuild->next->removes = rebuild->next->removes && (rebuild->snapshot || !guard->following.outside);
     return 0;
 }
 
@@ -137,7 +156,7 @@ static int list_store(struct perhaps_guard *guard, struct perhaps__guard_rebuild
 {
     struct listing listing = {.guard = guard, .rebuild = rebuild};
     perhaps_error reply = {.size = sizeof reply};
-    int code = guard->store.each_key(guard->store.context, visit, &listing, &reply);
+    int code = perhaps__guard_follow_list(guard, &rebuild->position, visit, &listing, &reply);
     if (listing.result == PERHAPS_E_FULL) {
         return fail_full(rebuild, error);
     }
@@ -166,9 +185,9 @@ static int list_store(struct perhaps_guard *guard, struct perhaps__guard_rebuild
 
 static void begin(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild)
 {
-    lock_all(guard); // no key is half written
+    perhaps__guard_lock_all(guard); // no key is half written
     guard->rebuild = rebuild;
-    unlock_all(guard);
+    perhaps__guard_unlock_all(guard);
 }
 
 // What it holds now it came with: from here on, what is added and removed is what the owner does.
@@ -180,14 +199,13 @@ static void count_from_here(struct perhaps__guard_generation *next)
     next->began = perhaps__guard_now();
 }
 
-static void exchange(struct perhaps_guard *guard, struct perhaps__guard_generation *next)
+void perhaps__guard_exchange(struct perhaps_guard *guard, struct perhaps__guard_generation *next)
 {
     count_from_here(next);
     struct perhaps__guard_generation *old = __atomic_exchange_n(&guard->current, next, __ATOMIC_SEQ_CST);
     perhaps__guard_wait_for_readers(guard->slots);
     perhaps__guard_test_begin(&guard->test, next->target, perhaps__guard_sum(guard->slots).absent_sample);
     __atomic_store_n(&guard->not_ready, 0, __ATOMIC_RELAXED);
-    perhaps__guard_more(&guard->totals.rebuilds);
     perhaps__guard_generation_free(guard, old);
 }
 
@@ -196,7 +214,7 @@ static void exchange(struct perhaps_guard *guard, struct perhaps__guard_generati
 static int end(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild, int code, perhaps_error *error)
 {
     (void)pthread_mutex_lock(&guard->exchange);
-    lock_all(guard);
+    perhaps__guard_lock_all(guard);
     if (code == 0 && rebuild->out_of_memory) {
         struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = "rebuild"};
         code = perhaps__guard_fail(error, failure,
@@ -204,15 +222,16 @@ static int end(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebui
     }
     if (code == 0) {
         perhaps__guard_rebuild_settle(guard, rebuild);
-        if (__atomic_load_n(&rebuild->next->open, __ATOMIC_ACQUIRE) != 0) {
+        if ((__atomic_load_n(&rebuild->next->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0) {
             code = fail_full(rebuild, error);
         }
     }
     guard->rebuild = NULL;
     if (code == 0) {
-        exchange(guard, rebuild->next);
+        perhaps__guard_exchange(guard, rebuild->next);
+        perhaps__guard_more(&guard->totals.rebuilds);
     }
-    unlock_all(guard);
+    perhaps__guard_unlock_all(guard);
     (void)pthread_mutex_unlock(&guard->exchange);
     return code;
 }
@@ -231,7 +250,10 @@ static int attempt(struct perhaps_guard *guard, const perhaps_options *options, 
     }
     begin(guard, &rebuild);
     code = list_store(guard, &rebuild, error);
+    perhaps__guard_follow_begin(guard);
+    code = code == 0 ? perhaps__guard_follow_listed(guard, &rebuild, error) : code;
     code = end(guard, &rebuild, code, error);
+    perhaps__guard_follow_end(guard, &rebuild, code);
     if (code != 0) {
         perhaps__guard_generation_free(guard, rebuild.next);
     }
@@ -242,14 +264,14 @@ static int attempt(struct perhaps_guard *guard, const perhaps_options *options, 
 
 static int rebuild_filter(struct perhaps_guard *guard, uint64_t capacity, perhaps_error *error)
 {
-    perhaps_options options;
+    perhaps_options options = {.size = 0};
     int code = options_of_next(guard, capacity, &options, error);
-    uint64_t expected = options.capacity;
-    if (code == 0 && guard->store.count != NULL) {
-        (void)guard->store.count(guard->store.context, &expected, NULL); // for progress only
-    }
     if (code < 0) {
         return code;
+    }
+    uint64_t expected = options.capacity;
+    if (guard->store.count != NULL) {
+        (void)guard->store.count(guard->store.context, &expected, NULL); // for progress only
     }
     for (int i = 0; i < ATTEMPTS; i++) {
         code = attempt(guard, &options, expected, error);
@@ -263,7 +285,7 @@ static int rebuild_filter(struct perhaps_guard *guard, uint64_t capacity, perhap
 
 /* ---------------------------------------------------------------- one at a time */
 
-static int claim(struct perhaps_guard *guard, perhaps_error *error)
+int perhaps__guard_claim(struct perhaps_guard *guard, perhaps_error *error)
 {
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = "guard"};
     if (guard == NULL) {
@@ -285,6 +307,15 @@ static int claim(struct perhaps_guard *guard, perhaps_error *error)
     return running ? perhaps__guard_fail(error, failure, "a rebuild is running already; wait for it, or cancel it") : 0;
 }
 
+void perhaps__guard_unclaim(struct perhaps_guard *guard)
+{
+    (void)pthread_mutex_lock(&guard->control.lock);
+    guard->control.running = false;
+    __atomic_store_n(&guard->busy, 0, __ATOMIC_RELEASE);
+    (void)pthread_cond_broadcast(&guard->control.ended);
+    (void)pthread_mutex_unlock(&guard->control.lock);
+}
+
 static void give_back(struct perhaps_guard *guard, int result, const perhaps_error *error)
 {
     struct perhaps__guard_control *control = &guard->control;
@@ -293,7 +324,7 @@ static void give_back(struct perhaps_guard *guard, int result, const perhaps_err
     control->result = result;
     control->error = *error;
     __atomic_store_n(&control->failed_at, result == 0 ? 0 : perhaps__guard_now(), __ATOMIC_RELAXED);
-    __atomic_store_n(&guard->busy, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&guard->busy, 0, __ATOMIC_RELEASE);
     (void)pthread_cond_broadcast(&control->ended);
     (void)pthread_mutex_unlock(&control->lock);
 }
@@ -319,7 +350,7 @@ static int run(struct perhaps_guard *guard, uint64_t capacity, perhaps_error *er
 
 int perhaps_guard_rebuild(perhaps_guard *guard, uint64_t capacity, perhaps_error *error)
 {
-    int code = claim(guard, error);
+    int code = perhaps__guard_claim(guard, error);
     return code < 0 ? code : run(guard, capacity, error);
 }
 
@@ -341,7 +372,7 @@ static void join_last(struct perhaps_guard *guard)
 
 int perhaps_guard_rebuild_start(perhaps_guard *guard, uint64_t capacity, perhaps_error *error)
 {
-    int code = claim(guard, error);
+    int code = perhaps__guard_claim(guard, error);
     if (code < 0) {
         return code;
     }
@@ -405,10 +436,10 @@ static uint64_t capacity_wanted(struct perhaps_guard *guard)
     const struct perhaps__guard_generation *generation = visit.generation;
     uint64_t keys = keys_in(generation);
     bool full = (triggers & PERHAPS_GUARD_ON_FILL) != 0 && (double)keys > generation->fill_at;
-    bool other =
-        ((triggers & PERHAPS_GUARD_ON_DEGRADED) != 0 && __atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) != 0) ||
-        ((triggers & PERHAPS_GUARD_ON_RESIDUE) != 0 &&
-         (double)perhaps__guard_read(&generation->residue) > generation->residue_at);
+    bool other = ((triggers & PERHAPS_GUARD_ON_DEGRADED) != 0 &&
+                  (__atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0) ||
+                 ((triggers & PERHAPS_GUARD_ON_RESIDUE) != 0 &&
+                  (double)perhaps__guard_read(&generation->residue) > generation->residue_at);
     perhaps__guard_end(&visit);
     other = other ||
             ((triggers & PERHAPS_GUARD_ON_ALARM) != 0 && __atomic_load_n(&guard->test.raised, __ATOMIC_RELAXED) != 0);

@@ -29,7 +29,10 @@ struct perhaps__guard_rebuild {
     uint64_t visited;
     uint64_t expected;
     uint64_t capacity;
-    bool out_of_memory; // keys are not remembered: the rebuild must fail
+    bool out_of_memory;              // keys are not remembered: the rebuild must fail
+    perhaps_store_position position; // of the listing, and then of the changes behind it
+    uint64_t began;                  // perhaps__guard_now(), when it was asked for these
+    bool behind;                     // there are changes behind it that the store cannot tell
 };
 
 // A key that is about to be written, under its stripe. `in_store`: it is surely there already, and was, if it was not written
@@ -48,6 +51,16 @@ void perhaps__guard_rebuild_removed(struct perhaps_guard *guard, struct perhaps_
 // A key of the listing. 0, or PERHAPS_E_FULL: `next` is too small.
 int perhaps__guard_rebuild_visit(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild, const void *key,
                                  size_t length);
+
+// One rebuild or reload at a time: 0, or the refusal.
+int perhaps__guard_claim(struct perhaps_guard *guard, perhaps_error *error);
+void perhaps__guard_unclaim(struct perhaps_guard *guard);
+
+void perhaps__guard_lock_all(struct perhaps_guard *guard);
+void perhaps__guard_unlock_all(struct perhaps_guard *guard);
+
+// Puts a filter into the place of the one in use, and frees that. Under perhaps_guard.exchange and all stripes.
+void perhaps__guard_exchange(struct perhaps_guard *guard, struct perhaps__guard_generation *next);
 
 // When the listing has ended, under all stripes: takes out the copies that wait for it.
 void perhaps__guard_rebuild_settle(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild);

@@ -114,7 +114,7 @@ int perhaps__guard_rebuild_visit(struct perhaps_guard *guard, struct perhaps__gu
     } else {
         perhaps__guard_put(guard, rebuild->next, key, length);
     }
-    return __atomic_load_n(&rebuild->next->open, __ATOMIC_ACQUIRE) != 0 ? PERHAPS_E_FULL : 0;
+    return (__atomic_load_n(&rebuild->next->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0 ? PERHAPS_E_FULL : 0;
 }
 
 void perhaps__guard_rebuild_settle(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild)

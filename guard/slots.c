@@ -147,6 +147,7 @@ struct perhaps__guard_counts perhaps__guard_sum(const struct perhaps__guard_slot
     for (uint32_t i = 0; i < count; i++) {
         sum.confirmed += __atomic_load_n(&slots[i].counts.confirmed, __ATOMIC_ACQUIRE);
         sum.refuted += __atomic_load_n(&slots[i].counts.refuted, __ATOMIC_ACQUIRE);
+        sum.unfiltered += __atomic_load_n(&slots[i].counts.unfiltered, __ATOMIC_RELAXED);
     }
     for (uint32_t i = 0; i < count; i++) {
         sum.surely_absent += __atomic_load_n(&slots[i].counts.surely_absent, __ATOMIC_RELAXED);

@@ -27,13 +27,14 @@ struct perhaps__guard_counts {
     uint64_t perhaps;
     uint64_t confirmed;
     uint64_t refuted;
+    uint64_t unfiltered;    // of refuted: not let through by the filter in use
     uint64_t absent_sample; // distinct absent keys in the alarm's sample that were turned away
 };
 
 struct perhaps__guard_slot {
     uint64_t inside; // own: odd while its thread reads; shared: how many read
     struct perhaps__guard_counts counts;
-    uint8_t padding[2 * PERHAPS__GUARD_LINE - 6 * sizeof(uint64_t)];
+    uint8_t padding[2 * PERHAPS__GUARD_LINE - 7 * sizeof(uint64_t)];
 } __attribute__((aligned(64)));
 
 // 0: readers fence. Set before the first guard is made.

@@ -121,10 +121,11 @@ static int open_file(struct perhaps__guard_sqlite_source *source, perhaps_error 
     // A path that begins with a slash or a dot is neither a URI ("file:..."), which some builds of SQLite
     // recognise unasked, nor the name of something in memory (":memory:").
     char *path = sqlite3_mprintf("%s%s", source->path[0] == '/' ? "" : "./", source->path);
+    int mode = source->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
     int result = SQLITE_NOMEM;
     if (path != NULL) {
         // No mutex of SQLite's: the store has its own, and a listing its own connection.
-        result = sqlite3_open_v2(path, &source->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+        result = sqlite3_open_v2(path, &source->db, mode | SQLITE_OPEN_NOMUTEX, NULL);
         sqlite3_free(path);
     }
     if (result != SQLITE_OK) {

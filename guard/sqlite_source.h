@@ -5,6 +5,7 @@
 #define PERHAPS_GUARD_SQLITE_SOURCE_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 
 #include <perhaps/guard.h>
 
@@ -17,6 +18,7 @@ struct perhaps__guard_sqlite_source {
     const perhaps_store_options *options;
     const char *kind;
     const char *judged;
+    bool writable; // is opened for writing
 };
 
 // The column affinities of SQLite (https://sqlite.org/datatype3.html, section 3.1).
@@ -31,7 +33,7 @@ enum perhaps__guard_affinity {
 // The affinity that follows from a declared type.
 enum perhaps__guard_affinity perhaps__guard_sqlite_affinity(const char *type);
 
-// Opens source->path, read-only, as source->db. On error there is nothing to close.
+// Opens source->path, read-only, as source->db (or for writing, as it says). On error there is nothing to close.
 int perhaps__guard_sqlite_open(struct perhaps__guard_sqlite_source *source, perhaps_error *error);
 
 // Whether the column or the query exists and compares bytewise, or as its canonical form does: 0, or the refusal.

@@ -18,6 +18,10 @@
 #define PERHAPS__GUARD_ALIGNMENT 64
 #define PERHAPS__GUARD_SNAPSHOTS 9
 
+// Why a generation is open: it lacks keys that the store has, for ever; or it may, until it has caught up.
+#define PERHAPS__GUARD_LACKS 1U
+#define PERHAPS__GUARD_BEHIND 2U
+
 // A filter with what belongs to it. Readers find it through perhaps_guard.current and use it while they are marked as
 // inside; who writes holds the key's stripe.
 struct perhaps__guard_generation {
@@ -26,7 +30,7 @@ struct perhaps__guard_generation {
     bool owned;
     bool counts;             // adding a key twice makes two copies
     bool removes;            // copies can be, and may be, taken out
-    uint32_t open;           // answers "perhaps" to everything
+    uint32_t open;           // answers "perhaps" to everything: PERHAPS__GUARD_LACKS, PERHAPS__GUARD_BEHIND; atomic
     uint64_t overflow_count; // keys that the filter refused: readers look for them only when there are some
     double target;           // p
     double fill_at;          // keys above which it is to be made anew
@@ -76,6 +80,25 @@ struct perhaps__guard_totals {
     uint64_t rebuilds_failed;
     uint64_t rebuilds_cancelled;
     uint64_t alarms;
+    uint64_t catch_ups;
+    uint64_t catch_ups_failed;
+    uint64_t changes;
+};
+
+#define PERHAPS__GUARD_IDENTITY 1024
+
+// How the store is followed. `lock` comes before perhaps_guard.exchange and the stripes.
+struct perhaps__guard_following {
+    pthread_mutex_t lock;          // over what follows, and over changes of filters that come from outside
+    perhaps_store_changes changes; // without `each_change`: nothing is followed
+    char identity[PERHAPS__GUARD_IDENTITY + 1];
+    bool outside; // writers are not only those that go through the guard
+    bool has_position;
+    perhaps_store_position position; // up to which the filter in use was brought
+    bool has_saved;
+    perhaps_store_position saved; // of the file
+    uint32_t state;               // enum perhaps_guard_state; atomic
+    uint64_t caught_up_at;        // perhaps__guard_now(), when the last catch-up that succeeded began; 0: none; atomic
 };
 
 struct perhaps__guard_rebuild;
@@ -98,6 +121,7 @@ struct perhaps_guard {
     struct perhaps__guard_totals totals;
     struct perhaps__guard_control control;
     struct perhaps__guard_window window;
+    struct perhaps__guard_following following;
     pthread_mutex_t exchange; // held while the filter is exchanged, or must not be
     struct perhaps__guard_stripe stripes[PERHAPS__GUARD_STRIPES];
     struct perhaps__guard_slot slots[PERHAPS__GUARD_SLOTS];

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "fail.h"
-#include "sqlite_source.h"
 #include "store_options.h"
+#include "store_sqlite.h"
 
 // A key is a value of either type with its bytes: SQLite never takes TEXT 'ab' for BLOB x'6162'. One
 // statement asks for both, so that one index search does. The column is named with its table, because SQLite
@@ -23,16 +23,6 @@ static const struct {
     const char *before;
     const char *after;
 } forms[] = {{"", ""}, {"", " COLLATE NOCASE"}, {"", " COLLATE RTRIM"}, {"rtrim(", ", ' ') COLLATE NOCASE"}};
-
-struct perhaps_store_sqlite {
-    struct perhaps__guard_sqlite_source source;
-    perhaps_store_options *options;
-    char *path;
-    char *keys;           // a SELECT of all keys, in one column; NULL: they cannot be listed. From sqlite3_mprintf()
-    pthread_mutex_t lock; // of the connection and its statement: questions take turns
-    sqlite3_stmt *look_up;
-    int indexed;
-};
 
 static int fail_memory(const struct perhaps__guard_sqlite_source *source, perhaps_error *error)
 {
@@ -166,8 +156,9 @@ static int visit_row(const struct perhaps__guard_sqlite_source *source, sqlite3_
     return code;
 }
 
-static int list(const struct perhaps__guard_sqlite_source *source, const char *keys, visit_key *visit, void *visitor,
-                perhaps_error *error)
+int perhaps__guard_sqlite_list(const struct perhaps__guard_sqlite_source *source, const char *keys,
+                               int (*visit)(void *visitor, const void *key, size_t length), void *visitor,
+                               perhaps_error *error)
 {
     int code = 0;
     sqlite3_stmt *statement = perhaps__guard_sqlite_prepare(
@@ -200,7 +191,7 @@ static int each_key(void *context, visit_key *visit, void *visitor, perhaps_erro
     source.db = NULL;
     int code = perhaps__guard_sqlite_open(&source, error);
     if (code == 0) {
-        code = list(&source, sqlite->keys, visit, visitor, error);
+        code = perhaps__guard_sqlite_list(&source, sqlite->keys, visit, visitor, error);
         (void)sqlite3_close(source.db);
     }
     return code;
@@ -400,6 +391,7 @@ static perhaps_store_sqlite *allocate(const char *path, const perhaps_store_opti
     sqlite->source =
         (struct perhaps__guard_sqlite_source){.path = sqlite->path, .options = sqlite->options, .kind = "table"};
     (void)pthread_mutex_init(&sqlite->lock, NULL); // cannot fail with default attributes
+    (void)pthread_mutex_init(&sqlite->following.lock, NULL);
     if (sqlite->options == NULL || sqlite->path == NULL) {
         perhaps_store_sqlite_close(sqlite);
         return NULL;
@@ -446,6 +438,8 @@ int perhaps_store_sqlite_open(const char *path, const char *table, const char *c
 void perhaps_store_sqlite_close(perhaps_store_sqlite *sqlite)
 {
     if (sqlite != NULL) {
+        perhaps__guard_sqlite_stop_following(sqlite);
+        (void)pthread_mutex_destroy(&sqlite->following.lock);
         (void)sqlite3_finalize(sqlite->look_up);
         (void)sqlite3_close(sqlite->source.db);
         (void)pthread_mutex_destroy(&sqlite->lock);

@@ -57,7 +57,8 @@ static perhaps_filter *make_like(const perhaps_filter *from, const perhaps_alloc
     };
     perhaps_filter *filter = perhaps__filter_new(allocator, &plan);
     if (filter == NULL || perhaps__filter_push(filter, &size) == NULL ||
-        perhaps_set_metadata(filter, from->metadata, from->metadata_size) < 0) {
+        perhaps_set_metadata(filter, from->metadata, from->metadata_size) < 0 ||
+        perhaps_set_position(filter, from->position, from->position_size) < 0) {
         perhaps_free(filter);
         return NULL;
     }

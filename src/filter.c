@@ -204,6 +204,7 @@ void perhaps_free(perhaps_filter *filter)
         filter->unmap(filter->mapping, filter->mapping_size);
     }
     perhaps__release(&allocator, filter->metadata, filter->metadata_size);
+    perhaps__release(&allocator, filter->position, filter->position_size);
     perhaps__release(&allocator, filter->origin, filter->origin_size);
     perhaps__chunks_release(filter);
     perhaps__wipe(filter->key, sizeof filter->key);
@@ -225,6 +226,10 @@ void perhaps__filter_clear(perhaps_filter *filter)
     filter->adds_exact = true;
     filter->ambiguous = 0;
     filter->fold = (struct perhaps__fold){0};
+    // It holds nothing any more of what the store had there.
+    perhaps__release(&filter->allocator, filter->position, filter->position_size);
+    filter->position = NULL;
+    filter->position_size = 0;
     perhaps__open(filter);
 }
 
@@ -255,31 +260,56 @@ int perhaps_metadata(const perhaps_filter *filter, const void **metadata, size_t
     return PERHAPS_OK;
 }
 
+// Replaces bytes that travel with the filter by a copy of others, which may be a part of them.
+static int replace_bytes(perhaps_filter *filter, uint8_t **kept, size_t *kept_size, const void *bytes, size_t length)
+{
+    uint8_t *copy = length > 0 ? perhaps__allocate(&filter->allocator, length) : NULL;
+    if (length > 0 && copy == NULL) {
+        return PERHAPS_E_MEMORY;
+    }
+    if (length > 0) {
+        memcpy(copy, bytes, length);
+    }
+    perhaps__close(filter); // for encoding reads it
+    perhaps__release(&filter->allocator, *kept, *kept_size);
+    *kept = copy;
+    *kept_size = length;
+    perhaps__open(filter);
+    return PERHAPS_OK;
+}
+
 int perhaps_set_metadata(perhaps_filter *filter, const void *metadata, size_t length)
 {
     if (filter == NULL || (metadata == NULL && length > 0)) {
         return PERHAPS_E_ARGUMENT;
     }
     int status = perhaps__filter_may_change(filter);
-    if (status < 0) {
-        return status;
+    if (status == PERHAPS_OK && length > PERHAPS_METADATA_MAX) {
+        status = PERHAPS_E_LIMIT;
     }
-    if (length > PERHAPS_METADATA_MAX) {
-        return PERHAPS_E_LIMIT;
+    return status < 0 ? status : replace_bytes(filter, &filter->metadata, &filter->metadata_size, metadata, length);
+}
+
+int perhaps_position(const perhaps_filter *filter, const void **position, size_t *length)
+{
+    if (filter == NULL || position == NULL || length == NULL) {
+        return PERHAPS_E_ARGUMENT;
     }
-    uint8_t *copy = length > 0 ? perhaps__allocate(&filter->allocator, length) : NULL;
-    if (length > 0 && copy == NULL) {
-        return PERHAPS_E_MEMORY;
-    }
-    if (length > 0) {
-        memcpy(copy, metadata, length);
-    }
-    perhaps__close(filter); // for encoding reads it
-    perhaps__release(&filter->allocator, filter->metadata, filter->metadata_size);
-    filter->metadata = copy;
-    filter->metadata_size = length;
-    perhaps__open(filter);
+    *position = filter->position;
+    *length = filter->position_size;
     return PERHAPS_OK;
+}
+
+int perhaps_set_position(perhaps_filter *filter, const void *position, size_t length)
+{
+    if (filter == NULL || (position == NULL && length > 0)) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    int status = perhaps__filter_may_change(filter);
+    if (status == PERHAPS_OK && length > PERHAPS_POSITION_MAX) {
+        status = PERHAPS_E_LIMIT;
+    }
+    return status < 0 ? status : replace_bytes(filter, &filter->position, &filter->position_size, position, length);
 }
 
 // Keys of every length class of XXH3 (0, 1-3, 4-8, 9-16, 17-128, 129-240, more), made of bytes that count up.

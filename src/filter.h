@@ -65,6 +65,8 @@ struct perhaps_filter {
     uint32_t retired_count;
     uint8_t *metadata;
     size_t metadata_size;
+    uint8_t *position;
+    size_t position_size;
     perhaps_allocator allocator;
     bool read_only; // though its payload is memory of its own, or is mapped privately
     bool keyless;   // loaded without its key: it tells what is in its header, and nothing of keys

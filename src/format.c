@@ -42,7 +42,8 @@ static uint64_t section_size(uint64_t data_size)
 static uint64_t sections_size(const perhaps_filter *filter)
 {
     return section_size((uint64_t)PERHAPS_LAYER_SIZE * filter->layer_count) +
-           (filter->metadata_size > 0 ? section_size(filter->metadata_size) : 0);
+           (filter->metadata_size > 0 ? section_size(filter->metadata_size) : 0) +
+           (filter->position_size > 0 ? section_size(filter->position_size) : 0);
 }
 
 static uint64_t chunks_of(const perhaps_filter *filter)
@@ -90,6 +91,17 @@ static void encode_layer(const struct perhaps__layer *layer, uint64_t payload_of
                                 });
 }
 
+// Bytes that travel with the filter, if there are any. Returns the end of the section.
+static uint8_t *encode_bytes(uint8_t *at, uint32_t type, const uint8_t *bytes, size_t size)
+{
+    if (size == 0) {
+        return at;
+    }
+    at = begin_section(at, type, 0, size);
+    memcpy(at, bytes, size);
+    return at + padded(size, 8);
+}
+
 // Returns the end of the sections.
 static uint8_t *encode_sections(const perhaps_filter *filter, uint8_t *at)
 {
@@ -101,12 +113,8 @@ static uint8_t *encode_sections(const perhaps_filter *filter, uint8_t *at)
         offset += filter->layers[i]->payload_size;
         at += PERHAPS_LAYER_SIZE;
     }
-    if (filter->metadata_size > 0) {
-        at = begin_section(at, PERHAPS_SECTION_METADATA, 0, filter->metadata_size);
-        memcpy(at, filter->metadata, filter->metadata_size);
-        at += padded(filter->metadata_size, 8);
-    }
-    return at;
+    at = encode_bytes(at, PERHAPS_SECTION_METADATA, filter->metadata, filter->metadata_size);
+    return encode_bytes(at, PERHAPS_SECTION_POSITION, filter->position, filter->position_size);
 }
 
 // Returns the end of the layer's part of the table.
@@ -147,7 +155,7 @@ void perhaps__encode_header(const perhaps_filter *filter, struct perhaps__identi
                                      .header_size = size,
                                      .payload_size = perhaps__filter_payload_size(filter),
                                      .section_size = sections_size(filter),
-                                     .sections = filter->metadata_size > 0 ? 2 : 1,
+                                     .sections = 1U + (filter->metadata_size > 0) + (filter->position_size > 0),
                                      .chunk_shift = PERHAPS_CHUNK_SHIFT,
                                      .chunks = chunks_of(filter),
                                      .kind = filter->kind,

@@ -15,7 +15,7 @@
 #define PERHAPS_FLAG_ADDS_SUMMED 1U
 #define PERHAPS_FLAG_JOURNAL 2U // required
 
-enum perhaps__section_type { PERHAPS_SECTION_LAYERS = 1, PERHAPS_SECTION_METADATA = 2 };
+enum perhaps__section_type { PERHAPS_SECTION_LAYERS = 1, PERHAPS_SECTION_METADATA = 2, PERHAPS_SECTION_POSITION = 3 };
 #define PERHAPS_MUST_UNDERSTAND 1U
 
 // X(name, offset, width)

@@ -182,6 +182,7 @@ class Filter:
 
     def read_sections(self, data, count, payload):
         self.metadata = b""
+        self.position = b""
         at = 0
         for _ in range(count):
             kind, flags, size = struct.unpack_from("<IIQ", data, at)
@@ -191,7 +192,11 @@ class Filter:
                 demand(flags == 1 and size % 112 == 0, "layer section")
                 self.layers = [Layer(body[i:i + 112], self.kind, payload, self.place) for i in range(0, size, 112)]
             elif kind == 2:
+                demand(flags == 0 and 1 <= size <= 65536, "metadata section")
                 self.metadata = body
+            elif kind == 3:
+                demand(flags == 0 and 1 <= size <= 4096, "position section")
+                self.position = body
         demand(at == len(data), "section size")
         end = 0
         for layer in self.layers:

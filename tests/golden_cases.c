@@ -29,6 +29,8 @@ static const struct golden_case {
     uint64_t max_capacity;
     const char *metadata;
     size_t metadata_size;
+    const char *position;
+    size_t position_size;
 } cases[] = {
     {.name = "v0-bloom-empty", .capacity = 100, .fpr = 0.01},
     {.name = "v0-bloom-words", .capacity = 100, .fpr = 0.01, .family = SUPPORT_WORDS, .keys = 100},
@@ -47,6 +49,15 @@ static const struct golden_case {
      .keys = 10,
      .metadata = "made from \0 a\n list",
      .metadata_size = 19},
+    {.name = "v0-bloom-position",
+     .capacity = 10,
+     .fpr = 0.1,
+     .family = SUPPORT_INTEGERS,
+     .keys = 10,
+     .metadata = "of table t",
+     .metadata_size = 10,
+     .position = "row\0number\012345",
+     .position_size = 15},
     {.name = "v0-bloom-caller", .capacity = 64, .fpr = 0.02, .seed = 5, .hash_source = PERHAPS_HASH_CALLER, .keys = 64},
     {.name = "v0-bloom-merged", .capacity = 100, .fpr = 0.01, .family = SUPPORT_DECIMALS, .keys = 40, .merged = 40},
     {.name = "v0-bloom-overfull", .capacity = 1, .fpr = 0.5, .family = SUPPORT_WORDS, .keys = 3000},
@@ -255,6 +266,7 @@ perhaps_filter *golden_build(size_t i)
     if (filter != NULL && other != NULL) {
         (void)perhaps_merge(filter, other, NULL); // an empty one changes nothing
         (void)perhaps_set_metadata(filter, golden->metadata, golden->metadata_size);
+        (void)perhaps_set_position(filter, golden->position, golden->position_size);
     }
     perhaps_free(other);
     for (uint64_t j = 0; filter != NULL && j < golden->removed * (golden->copies + 1); j++) {

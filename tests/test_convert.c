@@ -50,6 +50,7 @@ static void check(uint64_t capacity, double fpr, uint32_t width, uint32_t policy
 {
     perhaps_filter *counting = make(capacity, fpr, width, policy);
     assert_int_equal(perhaps_set_metadata(counting, "made of", 7), PERHAPS_OK);
+    assert_int_equal(perhaps_set_position(counting, "17", 2), PERHAPS_OK);
     bool removes = policy == PERHAPS_POLICY_MULTISET;
     fill(counting, capacity, removes);
     struct support_bytes before = support_encode(counting);
@@ -68,6 +69,9 @@ static void check(uint64_t capacity, double fpr, uint32_t width, uint32_t policy
     assert_int_equal(perhaps_metadata(bloom, &metadata, &length), PERHAPS_OK);
     assert_int_equal(length, 7);
     assert_memory_equal(metadata, "made of", 7);
+    assert_int_equal(perhaps_position(bloom, &metadata, &length), PERHAPS_OK);
+    assert_int_equal(length, 2);
+    assert_memory_equal(metadata, "17", 2);
     // It is a Bloom filter like any other, on its own: written, read, added to.
     struct support_bytes bytes = support_encode(bloom);
     perhaps_filter *copy = support_decode(bytes.data, bytes.size);
@@ -165,15 +169,16 @@ static void test_memory_runs_out(void **state)
 {
     perhaps_filter *counting = make(100, 0.01, 4, PERHAPS_POLICY_MULTISET);
     assert_int_equal(perhaps_set_metadata(counting, "made of", 7), PERHAPS_OK);
+    assert_int_equal(perhaps_set_position(counting, "17", 2), PERHAPS_OK);
     assert_int_equal(perhaps_add_hash(counting, 5), 1);
     struct support_bytes before = support_encode(counting);
-    for (uint64_t fail_at = 1; fail_at <= 5; fail_at++) {
+    for (uint64_t fail_at = 1; fail_at <= 6; fail_at++) {
         struct support_memory memory = {.fail_at = fail_at};
         perhaps_allocator allocator = support_memory_allocator(&memory);
         perhaps_filter *filter = NULL;
         perhaps_error error = SUPPORT_ERROR;
         int status = perhaps_convert(counting, PERHAPS_KIND_BLOOM, &allocator, &filter, &error);
-        if (fail_at <= 4) { // filter, payload, layer, metadata
+        if (fail_at <= 5) { // filter, payload, layer, metadata, position
             support_assert_failed(status, PERHAPS_E_MEMORY, &error);
             assert_null(filter);
         } else {

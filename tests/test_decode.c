@@ -398,7 +398,7 @@ static void test_unknown_sections(void **state)
     assert_refused(bytes.data, bytes.size, PERHAPS_E_DAMAGED, "section");
 
     // Without a layer section there is no filter: it becomes one that may be skipped.
-    format_put(bytes.data, FORMAT_FIRST_SECTION + FORMAT_SECTION_TYPE, 4, 3);
+    format_put(bytes.data, FORMAT_FIRST_SECTION + FORMAT_SECTION_TYPE, 4, 4);
     format_put(bytes.data, FORMAT_FIRST_SECTION + FORMAT_SECTION_FLAGS, 4, 0);
     format_put(bytes.data, FORMAT_SECOND_SECTION + FORMAT_SECTION_FLAGS, 4, 0);
     assert_true(format_mend_header(bytes.data, bytes.size));
@@ -419,6 +419,30 @@ static void test_section_beyond_the_header(void **state)
         assert_refused(bytes.data, bytes.size, PERHAPS_E_DAMAGED, "header's section is not");
     }
     free(bytes.data);
+}
+
+// A position has 1 to 4096 bytes, and stands behind the metadata.
+static void test_position_section(void **state)
+{
+    perhaps_filter *filter = support_filter(10, 0.01, 3);
+    uint8_t text[PERHAPS_POSITION_MAX] = {1};
+    assert_int_equal(perhaps_set_position(filter, text, sizeof text), PERHAPS_OK);
+    struct support_bytes bytes = support_encode(filter);
+    assert_int_equal(format_get(bytes.data, FORMAT_SECOND_SECTION + FORMAT_SECTION_TYPE, 4), 3);
+    assert_accepted(bytes.data, bytes.size);
+    const uint64_t flags[] = {1, 2, UINT32_MAX};
+    for (size_t i = 0; i < SUPPORT_COUNT(flags); i++) {
+        format_put(bytes.data, FORMAT_SECOND_SECTION + FORMAT_SECTION_FLAGS, 4, flags[i]);
+        assert_true(format_mend_header(bytes.data, bytes.size));
+        assert_refused(bytes.data, bytes.size, PERHAPS_E_DAMAGED, "position section");
+    }
+    format_put(bytes.data, FORMAT_SECOND_SECTION + FORMAT_SECTION_FLAGS, 4, 0);
+    format_put(bytes.data, FORMAT_SECOND_SECTION + FORMAT_SECTION_DATA_SIZE, 8, PERHAPS_POSITION_MAX + 1);
+    format_put(bytes.data, FORMAT_SECTION_SIZE, 8, format_get(bytes.data, FORMAT_SECTION_SIZE, 8) + 8);
+    assert_true(format_mend_all(bytes.data, bytes.size));
+    assert_refused(bytes.data, bytes.size, PERHAPS_E_DAMAGED, "position section");
+    free(bytes.data);
+    perhaps_free(filter);
 }
 
 // The metadata section may hold 64 KiB and not a byte more.
@@ -560,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_sections),
         cmocka_unit_test(test_unknown_sections),
         cmocka_unit_test(test_section_beyond_the_header),
+        cmocka_unit_test(test_position_section),
         cmocka_unit_test(test_largest_metadata),
         cmocka_unit_test(test_padding_of_the_header),
         cmocka_unit_test(test_header_of_another_size),

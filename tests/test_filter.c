@@ -316,6 +316,80 @@ static void test_metadata(void **state)
     perhaps_free(filter);
 }
 
+static void assert_position(const perhaps_filter *filter, const void *expected, size_t expected_length)
+{
+    const void *position = &expected; // anything but NULL
+    size_t length = 99;
+    assert_int_equal(perhaps_position(filter, &position, &length), PERHAPS_OK);
+    assert_int_equal(length, expected_length);
+    if (expected_length == 0) {
+        assert_null(position);
+    } else {
+        assert_memory_equal(position, expected, expected_length);
+    }
+}
+
+static void test_position(void **state)
+{
+    perhaps_filter *filter = support_filter(10, 0.01, 0);
+    uint8_t *large = support_allocate(PERHAPS_POSITION_MAX + 1);
+    memset(large, 0x5a, PERHAPS_POSITION_MAX + 1);
+    struct support_bytes bare = support_encode(filter);
+    assert_position(filter, NULL, 0);
+    assert_int_equal(perhaps_set_position(filter, large, PERHAPS_POSITION_MAX), PERHAPS_OK);
+    assert_int_equal(perhaps_set_metadata(filter, "of t", 4), PERHAPS_OK);
+    struct support_bytes before = support_encode(filter);
+    assert_int_equal(perhaps_set_position(filter, large, PERHAPS_POSITION_MAX + 1), PERHAPS_E_LIMIT);
+    assert_int_equal(perhaps_set_position(filter, NULL, 1), PERHAPS_E_ARGUMENT);
+    assert_int_equal(perhaps_set_position(NULL, "a", 1), PERHAPS_E_ARGUMENT);
+    const void *found = NULL;
+    assert_int_equal(perhaps_position(NULL, &found, &(size_t){0}), PERHAPS_E_ARGUMENT);
+    assert_int_equal(perhaps_position(filter, NULL, &(size_t){0}), PERHAPS_E_ARGUMENT);
+    assert_int_equal(perhaps_position(filter, &found, NULL), PERHAPS_E_ARGUMENT);
+    support_assert_unchanged(filter, before);
+
+    perhaps_filter *copy = support_decode(before.data, before.size);
+    assert_position(copy, large, PERHAPS_POSITION_MAX);
+    assert_metadata(copy, "of t", 4);
+    support_assert_unchanged(copy, before);
+    assert_int_equal(perhaps_set_metadata(filter, NULL, 0), PERHAPS_OK);
+    assert_int_equal(perhaps_set_position(filter, NULL, 0), PERHAPS_OK);
+    assert_position(filter, NULL, 0);
+    support_assert_unchanged(filter, bare);
+    free(bare.data);
+    free(before.data);
+    free(large);
+    perhaps_free(copy);
+    perhaps_free(filter);
+}
+
+// A position says that the filter holds what the store had there. An empty one does not.
+static void test_clear_drops_the_position(void **state)
+{
+    perhaps_filter *filter = support_filter(10, 0.01, 0);
+    struct support_bytes bare = support_encode(filter);
+    assert_int_equal(perhaps_set_position(filter, "17", 2), PERHAPS_OK);
+    assert_true(perhaps_add(filter, "a", 1) >= 0);
+    assert_int_equal(perhaps_clear(filter), PERHAPS_OK);
+    assert_position(filter, NULL, 0);
+    support_assert_unchanged(filter, bare);
+    free(bare.data);
+    perhaps_free(filter);
+}
+
+// Merging keeps that of the filter that is merged into.
+static void test_position_of_a_merge(void **state)
+{
+    perhaps_filter *into = support_filter(10, 0.01, 0);
+    perhaps_filter *from = support_filter(10, 0.01, 0);
+    assert_int_equal(perhaps_set_position(into, "17", 2), PERHAPS_OK);
+    assert_int_equal(perhaps_set_position(from, "200", 3), PERHAPS_OK);
+    assert_int_equal(perhaps_merge(into, from, NULL), PERHAPS_OK);
+    assert_position(into, "17", 2);
+    perhaps_free(into);
+    perhaps_free(from);
+}
+
 // The filter's own bytes may be what its metadata is set to.
 static void test_metadata_from_itself(void **state)
 {
@@ -401,6 +475,7 @@ static void test_read_only_refuses_changes(void **state)
     assert_int_equal(perhaps_clear(filter), PERHAPS_E_READ_ONLY);
     assert_int_equal(perhaps_set_metadata(filter, "x", 1), PERHAPS_E_READ_ONLY);
     assert_int_equal(perhaps_set_metadata(filter, NULL, 0), PERHAPS_E_READ_ONLY);
+    assert_int_equal(perhaps_set_position(filter, "x", 1), PERHAPS_E_READ_ONLY);
     perhaps_error error = SUPPORT_ERROR;
     support_assert_failed(perhaps_merge(filter, made, &error), PERHAPS_E_READ_ONLY, &error);
     support_assert_unchanged(filter, before);
@@ -450,6 +525,9 @@ int main(void)
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_clear_gives_a_new_filter),
         cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_position),
+        cmocka_unit_test(test_clear_drops_the_position),
+        cmocka_unit_test(test_position_of_a_merge),
         cmocka_unit_test(test_metadata_from_itself),
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_statistics_at_the_ends),

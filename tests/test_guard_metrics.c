@@ -146,8 +146,8 @@ static void read_exposition(char *text, const char *name)
             read_sample(&exposition, line, name);
         }
     }
-    assert_int_equal(exposition.families, 46);
-    assert_int_equal(exposition.samples, 46 + 3 + 2 * 3);
+    assert_int_equal(exposition.families, 52);
+    assert_int_equal(exposition.samples, 52 + 3 + 2 + 2 * 3);
 }
 
 static void assert_sample(const char *text, const char *sample, double value)
@@ -170,6 +170,8 @@ static void test_prometheus(void **state)
     assert_sample(text, "perhaps_guard_filter_size_bytes", (double)statistics.bytes);
     assert_sample(text, "perhaps_guard_verdict{verdict=\"healthy\"}", 1);
     assert_sample(text, "perhaps_guard_verdict{verdict=\"degraded\"}", 0);
+    assert_sample(text, "perhaps_guard_state{state=\"ready\"}", 1);
+    assert_sample(text, "perhaps_guard_state{state=\"catching up\"}", 0);
     assert_sample(text, "perhaps_guard_store_latency_seconds_count", (double)statistics.store_latency.count);
     read_exposition(text, NULL);
     free(text);

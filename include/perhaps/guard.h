@@ -24,8 +24,8 @@
  *
  * What is promised: no key that was written through the guard, or that was in the store when the filter was made from
  * it, is ever answered "surely absent" as long as the store has it. That survives rebuilds, filters that refuse keys,
- * store errors, and threads. Keys that others put into the store behind the guard's back are answered "surely absent"
- * until a rebuild: the guard cannot know of them.
+ * store errors, threads, and restarts (perhaps_guard_reload()). Keys that others put into the store behind the guard's back
+ * are answered "surely absent" until the guard catches up (perhaps_guard_catch_up()) or rebuilds: it cannot know of them.
  *
  * Threads: every call but perhaps_guard_free() may be made from any thread at any time. ask, ask_many and report take
  * no lock and never wait, not even while a filter is exchanged. add and remove wait for others that concern the same
@@ -200,6 +200,88 @@ PERHAPS_API int perhaps_store_postgres_store(perhaps_store_postgres *postgres, p
 PERHAPS_API int perhaps_store_postgres_indexed(const perhaps_store_postgres *postgres);
 PERHAPS_API const char *perhaps_store_postgres_name(const perhaps_store_postgres *postgres);
 
+/* ---------------------------------------------------------------- stores that can be followed */
+
+#define PERHAPS_STORE_POSITION 512
+
+/* A position in a store: bytes of the store's own, which say where in its history it is, and stay valid when the program
+ * starts anew. */
+typedef struct perhaps_store_position {
+    size_t length;                               /* of bytes */
+    unsigned char bytes[PERHAPS_STORE_POSITION]; /* the rest is not looked at */
+} perhaps_store_position;
+
+/* A key that was written between two positions: whether the store had a row with it at the first, and has one at the
+ * second (1 or 0). Both must be exact, or too few copies may be left in a filter that removes. */
+typedef int perhaps_store_change(void *visitor, const void *key, size_t length, int before, int after);
+
+/* How a store says what changed in it. Each gets `context` first, and is called by one thread at a time for each guard.
+ * Errors as those of perhaps_store.
+ *
+ * `position` stores where the store is now.
+ *
+ * `list` is perhaps_store.each_key, and stores in *position, before the first visit, where the store is at the instant that
+ * the listing shows; when the store's listing is no PERHAPS_STORE_SNAPSHOT, where it was before.
+ *
+ * `each_change` hands every key that was written between `from` and now to `change`, once, and stores in *to where it is
+ * now; it stops early when `change` returns other than 0, returning that. 0, negative for an error, or 1: it cannot tell
+ * what changed (the position is not one of this store, or its history does not reach back so far): the filter must be made
+ * anew. In doubt 1; *error then says why.
+ *
+ * `forget` allows the store to forget its history before a position. NULL: it keeps none. */
+typedef struct perhaps_store_changes {
+    size_t size; /* sizeof(perhaps_store_changes) */
+    void *context;
+    const char
+        *identity; /* what this is a store of, such as the names of table and column, at most 1,024 bytes; copied. A
+                             filter with the position of another one is not used */
+    int (*position)(void *context, perhaps_store_position *position, perhaps_error *error);
+    int (*list)(void *context, perhaps_store_position *position,
+                int (*visit)(void *visitor, const void *key, size_t length), void *visitor, perhaps_error *error);
+    int (*each_change)(void *context, const perhaps_store_position *from, perhaps_store_position *to,
+                       perhaps_store_change *change, void *visitor, perhaps_error *error);
+    int (*forget)(void *context, const perhaps_store_position *position, perhaps_error *error);
+} perhaps_store_changes;
+
+/* How a SQLite store knows what changed. */
+enum perhaps_sqlite_way {
+    PERHAPS_SQLITE_VERSION =
+        0,                  /* it only knows that nothing did: by the change counter, size, times and identity of the
+                                   file; while it stays open, also by SQLite's data version. A database in WAL mode is taken
+                                   for changed when the program starts, because nothing in its file proves otherwise */
+    PERHAPS_SQLITE_LOG = 1, /* from the log that triggers write: perhaps_store_sqlite_install_log() */
+    PERHAPS_SQLITE_APPENDED =
+        2 /* from row ids: rows are only ever added, by your word, and get higher ids than all before.
+                                   SQLite itself reuses ids, takes lower ones, and updates in place: then keys are missed */
+};
+
+/* Fills *changes with callbacks on a store, valid until that is closed. `appended` 1: by row ids, on your word; 0: by the
+ * log where there is one that is whole, otherwise by version, which is all there is for a query or a canonical form. perhaps_store_sqlite_way() tells which of them holds now (enum
+ * perhaps_sqlite_way), or is negative: an error.
+ *
+ * A log that was removed, or changed, or restored with its database from a copy, is noticed, and so is a changed schema:
+ * each_change then returns 1. What is not: writes with triggers switched off, or with writable_schema. REPLACE deletes rows
+ * without telling triggers unless recursive_triggers is on: the keys of these stay in the filter, which is safe.
+ *
+ * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (appended: a view, or a table without row ids), PERHAPS_E_IO,
+ * PERHAPS_E_MEMORY. */
+PERHAPS_API int perhaps_store_sqlite_changes(perhaps_store_sqlite *sqlite, int appended, perhaps_store_changes *changes,
+                                             perhaps_error *error);
+PERHAPS_API int perhaps_store_sqlite_way(perhaps_store_sqlite *sqlite, perhaps_error *error);
+
+/* Installs the log for a column, in one transaction: the table "perhaps_log.TABLE.COLUMN" of the keys that were inserted or
+ * deleted, and three triggers named after it, which fill it: one row for an insert or a delete, two for an update that
+ * changes the key. Installed already: nothing is done. Or removes all of it. The database is opened for writing, for this
+ * call; the log grows until perhaps_guard_forget().
+ *
+ * Returns 1 (done), 0 (there was nothing to do); PERHAPS_E_UNSUPPORTED (a view, or what perhaps_store_sqlite_open()
+ * refuses; or something else has these names), PERHAPS_E_IO (also: locked for longer, not writable), PERHAPS_E_ARGUMENT,
+ * PERHAPS_E_MEMORY. When it fails nothing has changed. */
+PERHAPS_API int perhaps_store_sqlite_install_log(const char *path, const char *table, const char *column,
+                                                 unsigned busy_milliseconds, perhaps_error *error);
+PERHAPS_API int perhaps_store_sqlite_remove_log(const char *path, const char *table, const char *column,
+                                                unsigned busy_milliseconds, perhaps_error *error);
+
 /* ---------------------------------------------------------------- planning */
 
 /* What to plan for. */
@@ -266,11 +348,13 @@ enum perhaps_guard_trigger {
 /* Bits of perhaps_guard_options.flags. */
 enum perhaps_guard_flag {
     PERHAPS_GUARD_OUTSIDE_WRITERS =
-        1,                      /* others write to the store as well. Copies are then never taken out of the filter
+        1,                       /* others write to the store as well. Copies are then never taken out of the filter
                                           (a key that the filter was never given would take a look-alike's), but
                                           counted as residue, which goes with the next rebuild */
-    PERHAPS_GUARD_NOT_READY = 2 /* the filter does not hold the store's keys yet: "perhaps" to everything until the
-                                          first rebuild */
+    PERHAPS_GUARD_NOT_READY = 2, /* the filter does not hold the store's keys yet: "perhaps" to everything until the
+                                          first reload or rebuild */
+    PERHAPS_GUARD_FOLLOWS = 4    /* all keys come by perhaps_guard_catch_up(), which then also takes copies out exactly;
+                                          perhaps_guard_add() and _remove() are refused. Needs `changes` */
 };
 
 /* What an alarm tells; see perhaps_guard_options.alarm. */
@@ -301,8 +385,8 @@ typedef struct perhaps_guard_options {
                                            with it. It is the guard's from the moment that create returned 0. Given with
                                            `filter`, PERHAPS_E_ARGUMENT */
     const perhaps_options *next;  /* copied: what a rebuild makes (capacity is planned when it is 0). NULL: a filter
-                                           of the present one's kind, p, seed and shape. The allocator in it must outlive
-                                           the guard */
+                                           of the present one's kind, p, seed and shape. The allocator and the key in it must
+                                           outlive the guard. A keyed filter is not rebuilt without it (PERHAPS_E_KEY) */
     uint32_t flags;               /* set of enum perhaps_guard_flag */
     uint32_t triggers;            /* set of enum perhaps_guard_trigger */
     double rebuild_fill;          /* 0: 1.0 */
@@ -314,6 +398,9 @@ typedef struct perhaps_guard_options {
     int (*progress)(void *context, const perhaps_guard_progress *progress); /* NULL: none. Other than 0: cancel */
     void (*rebuilt)(void *context, int result, const perhaps_error *error); /* NULL: none. At the end of each rebuild,
                                            with its result and what is to be said about it; in the rebuilding thread */
+    const perhaps_store_changes
+        *changes; /* copied; how the store tells what changed. NULL: it does not. Needs `adopted`,
+                                           and a store that can be listed */
 } perhaps_guard_options;
 
 #define PERHAPS_GUARD_OVERFLOW 1024
@@ -389,8 +476,8 @@ typedef int perhaps_guard_write(void *context, const void *key, size_t length, p
  *   1   The key was surely absent before.
  *   0   It may have been there before; it is present from now on.
  *   <0  The error of `write`; the copy stays in the filter, as residue. PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER
- *       filter): nothing was done, `write` was not called. An error of the store's contains() is none of this call: it is
- *       taken as "no", which is safe. */
+ *       filter, or a guard that FOLLOWS): nothing was done, `write` was not called. An error of the store's contains() is
+ *       none of this call: it is taken as "no", which is safe. */
 PERHAPS_API int perhaps_guard_add(perhaps_guard *guard, const void *key, size_t length, perhaps_guard_write *write,
                                   void *context, perhaps_error *error);
 
@@ -403,7 +490,7 @@ PERHAPS_API int perhaps_guard_add(perhaps_guard *guard, const void *key, size_t 
  *       without remove, an ambiguous one, outside writers, a store that failed to say whether rows are left): then it is
  *       counted as residue. Nothing is wrong: at most a question more goes to the store.
  *   <0  The error of `write`, or of the store when it could not be asked before (`write` was then not called); the filter is
- *       as it was. PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER filter, or no store to ask). */
+ *       as it was. PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER filter, no store to ask, or a guard that FOLLOWS). */
 PERHAPS_API int perhaps_guard_remove(perhaps_guard *guard, const void *key, size_t length, perhaps_guard_write *write,
                                      void *context, perhaps_error *error);
 
@@ -433,13 +520,72 @@ PERHAPS_API int perhaps_guard_rebuild_start(perhaps_guard *guard, uint64_t capac
 PERHAPS_API int perhaps_guard_rebuild_wait(perhaps_guard *guard, perhaps_error *error);
 PERHAPS_API void perhaps_guard_rebuild_cancel(perhaps_guard *guard);
 
+/* ---------------------------------------------------------------- restarts, and writers outside */
+
+/* A guard that has `changes` saves with its filter where in the store it is, and a later one goes on from there. Who writes
+ * to the store decides how:
+ *
+ *   All writes go through the guard          no flag         reload at the start catches up; then nothing more is needed
+ *   All writes go past it                    FOLLOWS         reload, then perhaps_guard_catch_up() again and again
+ *   Both                                     OUTSIDE_WRITERS the same; copies of removed keys stay, as residue
+ *
+ *     options.flags |= PERHAPS_GUARD_NOT_READY;         "perhaps" to everything, until one of the two has succeeded
+ *     perhaps_guard_create(&options, &guard, &error);
+ *     if (perhaps_guard_reload(guard, path, NULL, &error) != 0) {
+ *         perhaps_guard_rebuild(guard, 0, &error);      the file is missing, damaged, of another store, or too old
+ *     }
+ *
+ * The promise for writers outside is bounded staleness: when a catch-up has returned 0, no key is answered "surely absent"
+ * that they had written before it began; perhaps_guard_statistics.staleness_seconds says how long ago that was. While the
+ * promise cannot be kept, the guard does not guess: after a catch-up that failed, or that could not tell what changed, the
+ * answer is "perhaps" to everything, until one succeeds or a rebuild does. */
+
+/* Puts the filter of a file into the place of the one in use, after bringing it up to date with the store: for a restart,
+ * or when somebody else has made the file anew. `load` says how to open it (NULL, or its key). Adds and removes wait
+ * meanwhile, questions do not.
+ *
+ *   0   Done; the old filter is freed.
+ *   1   The file is not one to go on from; *error says why: it has no position, or one of another store; the store cannot
+ *       tell what changed since; or kind, p, seed, policy or hash source are not those of `options.next` (without that: of
+ *       the filter in use). The old filter stays. Rebuild.
+ *   <0  Errors of perhaps_open() and of the store; PERHAPS_E_UNSUPPORTED without `changes`; PERHAPS_E_ARGUMENT (NULL, or a
+ *       rebuild is running). The old filter stays. Rebuild. */
+PERHAPS_API int perhaps_guard_reload(perhaps_guard *guard, const char *path, const perhaps_load_options *load,
+                                     perhaps_error *error);
+
+/* Brings the filter up to date with what writers outside did to the store. In a filter that removes, of a guard that
+ * FOLLOWS, keys that have no row any more are taken out; otherwise they are counted as residue. May start a rebuild.
+ *
+ *   0   Done.
+ *   1   The store cannot tell what changed; *error says why. "perhaps" to everything: rebuild.
+ *   <0  An error of the store, and "perhaps" to everything until this call succeeds. PERHAPS_E_ARGUMENT;
+ *       PERHAPS_E_UNSUPPORTED: no `changes`, or all writes go through the guard. */
+PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *error);
+
+/* Allows the store to forget its history up to the position of the last file that this guard saved or reloaded. Not where
+ * several filters follow one store: the others would have to be made anew. Returns 0 (also when there is nothing to
+ * forget), PERHAPS_E_ARGUMENT, or the store's error. */
+PERHAPS_API int perhaps_guard_forget(perhaps_guard *guard, perhaps_error *error);
+
+/* What a guard is doing. */
+enum perhaps_guard_state {
+    PERHAPS_GUARD_READY = 0,      /* answers from the filter */
+    PERHAPS_GUARD_LOADING = 1,    /* "perhaps": made NOT_READY, and no filter was reloaded or rebuilt yet */
+    PERHAPS_GUARD_CATCHING_UP = 2 /* "perhaps": behind the store, and the last catch-up could not change that */
+};
+
+/* "ready", "loading", "catching up"; NULL for another number. A constant. */
+PERHAPS_API const char *perhaps_guard_state_name(uint32_t state);
+
 /* perhaps_plan_rebuild() with what the guard knows: distinct keys, residue, the observed rate. `options` may be NULL; what
  * is set in it is taken instead. Same results. */
 PERHAPS_API int perhaps_guard_plan(const perhaps_guard *guard, const perhaps_plan_options *options, perhaps_plan *plan,
                                    perhaps_error *error);
 
 /* Saves the filter, as perhaps_save() does, also beside adds and questions; a rebuild's exchange waits. Refused with
- * PERHAPS_E_FULL while keys are in the overflow set or the guard is degraded: the file would lack them. Rebuild first. */
+ * PERHAPS_E_FULL while keys are in the overflow set or the guard is degraded: the file would lack them. Rebuild first.
+ * With `changes` the file gets the position, and catching up waits; where all writes go through the guard, they wait as
+ * well, and the store's error is one of this call. */
 PERHAPS_API int perhaps_guard_save(perhaps_guard *guard, const char *path, perhaps_error *error);
 
 /* ---------------------------------------------------------------- the account */
@@ -490,7 +636,7 @@ typedef struct perhaps_guard_statistics {
     double fpr_predicted;     /* perhaps_statistics.fpr_now of the filter at this moment */
     double fpr_target;        /* what was promised at capacity */
     uint32_t verdict;         /* enum perhaps_guard_verdict */
-    uint32_t not_ready;       /* 1 until a guard made NOT_READY has rebuilt */
+    uint32_t not_ready;       /* 1 until a guard made NOT_READY has rebuilt or reloaded */
 
     /* What follows looks back over the window only. */
     double window_seconds;           /* how far, in truth: from the window asked for to an eighth more, less at first */
@@ -523,13 +669,24 @@ typedef struct perhaps_guard_statistics {
     uint64_t rebuilds_failed;          /* the old filter stayed; cancelled ones not counted */
     uint64_t rebuilds_cancelled;       /* by the owner */
     uint64_t alarms;                   /* raised */
-    uint32_t rebuilding;               /* 1: now */
+    uint32_t rebuilding;               /* 1: now, or reloading */
     uint32_t alarmed;                  /* 1: for the filter in use */
     uint64_t alarm_absent;             /* distinct keys of the alarm's sample, for the filter in use: absent ones ... */
     uint64_t alarm_refuted;            /* ... and those among them that passed */
     double alarm_level;                /* from 0 (nothing speaks for an alarm) to 1 (raised) */
     perhaps_guard_latency ask_latency; /* of the filter's look-up */
     perhaps_guard_latency store_latency; /* of the store's */
+
+    /* Following the store. */
+    uint32_t state;            /* enum perhaps_guard_state */
+    uint32_t reserved;         /* 0 */
+    uint64_t catch_ups;        /* that succeeded, reloads among them */
+    uint64_t catch_ups_failed; /* that failed, or could not tell what changed */
+    uint64_t changes;          /* keys that were written outside, as catching up told */
+    uint64_t unfiltered;       /* of refuted: the filter in use would not have let them through. Every answer was
+                                  "perhaps" then, or it was another filter. They are not in the observed rate */
+    double staleness_seconds;  /* how long ago the last one that succeeded began; NaN before, and where nothing is
+                                  followed because all writes go through the guard */
 } perhaps_guard_statistics;
 
 /* Fills *statistics. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_OPTION. Time: that of perhaps_stats(), and some

@@ -52,7 +52,7 @@
  *   perhaps_encode(), perhaps_save(), perhaps_stats(), perhaps_convert(), perhaps_merge() and perhaps_clear() see (or
  *   make) the state of one instant, which contains every add that returned before the call began. Adds and removes that
  *   are called meanwhile wait until it is done (until the payload is copied, where it is saved); readers do not.
- *   A pointer from perhaps_metadata() is the caller's to protect against perhaps_set_metadata().
+ *   A pointer from perhaps_metadata() is the caller's to protect against perhaps_set_metadata(), likewise for a position.
  *   A call that fails leaves the set unchanged; fingerprints of a cuckoo filter may lie in other places.
  *
  * Ownership: the library copies what it keeps. What a call returns through an out-parameter belongs to the
@@ -324,7 +324,7 @@ PERHAPS_API int perhaps_create(const perhaps_options *options, perhaps_filter **
 PERHAPS_API void perhaps_free(perhaps_filter *filter);
 
 /* Forgets every key, keeps size, seed and metadata: afterwards the filter encodes to the same bytes as a new
- * one with the same options and metadata. Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_READ_ONLY or PERHAPS_E_KEY (loaded
+ * one with the same options and metadata; the position (perhaps_position()) is dropped. Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_READ_ONLY or PERHAPS_E_KEY (loaded
  * without its key). O(m). */
 PERHAPS_API int perhaps_clear(perhaps_filter *filter);
 
@@ -553,7 +553,7 @@ PERHAPS_API int perhaps_compact(perhaps_filter *filter, uint64_t work, perhaps_c
 
 /* Makes a filter of another kind that answers might_contain exactly as `from` does, for all 2^64 hashes: small read-only
  * copies of a filter that is maintained elsewhere. Counting to bloom is the one conversion there is: every counter above
- * zero becomes a bit. Capacity, p, seed, hash source, secret key and metadata are taken over, the new filter is independent.
+ * zero becomes a bit. Capacity, p, seed, hash source, secret key, metadata and position are taken over, the new filter is independent.
  * `allocator` may be NULL for the C library's.
  *
  * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (the text says from what to what), PERHAPS_E_OPTION (a number
@@ -678,6 +678,19 @@ PERHAPS_API int perhaps_kind_range(uint32_t kind, double *smallest, double *larg
 #define PERHAPS_METADATA_MAX 65536
 PERHAPS_API int perhaps_metadata(const perhaps_filter *filter, const void **metadata, size_t *length);
 PERHAPS_API int perhaps_set_metadata(perhaps_filter *filter, const void *metadata, size_t length);
+
+/* Up to 4096 bytes that say up to where of an authoritative store a filter follows: with them, whoever loads it knows from
+ * where on to catch up. The library keeps them (encode, save, load, convert, reopen, merge: those of the filter that is
+ * merged into) and never looks at them; those of perhaps/guard.h are written and read by perhaps_guard_save() and
+ * perhaps_guard_reload(). A position must be taken from the store *before* the filter is encoded: then the file lacks no key
+ * that the store had at it.
+ *
+ * perhaps_clear() drops the position: the empty filter lacks them all.
+ *
+ * Pointers, results and threads as for metadata; the limit is PERHAPS_POSITION_MAX. */
+#define PERHAPS_POSITION_MAX 4096
+PERHAPS_API int perhaps_position(const perhaps_filter *filter, const void **position, size_t *length);
+PERHAPS_API int perhaps_set_position(perhaps_filter *filter, const void *position, size_t length);
 
 /* ---------------------------------------------------------------- bytes and files */
 

@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: MIT
+// What changed in a column of a SQLite table.
+//
+// A position is a few numbers of 64 bits: the way, the schema's version, and what the way needs. Whatever is compared is read
+// in one transaction. An unknown or broken log, another schema, a row that is not there any more: then nobody knows.
+#include <perhaps/guard.h>
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fail.h"
+#include "store_sqlite.h"
+
+#define CANNOT_TELL 1
+
+enum word { WAY, SCHEMA, FIRST, SECOND, THIRD, WORDS = 11 };
+// Of PERHAPS_SQLITE_LOG: number and token of the last row.
+// Of PERHAPS_SQLITE_APPENDED: the last row id, whether there is one, and a digest of that row's key.
+// Of PERHAPS_SQLITE_VERSION:
+enum version_word { PROVEN = FIRST, COUNTER, DEVICE, FILE_NUMBER, SIZE, MODIFIED, CHANGED, OPENING, DATA_VERSION };
+
+struct words {
+    uint64_t at[WORDS];
+};
+
+static void store_words(perhaps_store_position *position, const struct words *words)
+{
+    position->length = 8 * (size_t)WORDS;
+    for (size_t i = 0; i < position->length; i++) {
+        position->bytes[i] = (unsigned char)(words->at[i / 8] >> i % 8 * 8);
+    }
+}
+
+static bool load_words(struct words *words, const perhaps_store_position *position)
+{
+    *words = (struct words){{0}};
+    for (size_t i = 0; i < 8 * (size_t)WORDS && i < position->length; i++) {
+        words->at[i / 8] |= (uint64_t)position->bytes[i] << i % 8 * 8;
+    }
+    return position->length == 8 * (size_t)WORDS;
+}
+
+static int cannot_tell(const struct perhaps__guard_sqlite_source *source, perhaps_error *error, const char *why)
+{
+    struct perhaps__guard_failure failure = {.code = CANNOT_TELL, .subject = source->path};
+    return perhaps__guard_fail(error, failure, "the database cannot tell what changed: %s", why);
+}
+
+/* ---------------------------------------------------------------- transactions */
+
+static int run(const struct perhaps__guard_sqlite_source *source, perhaps_error *error, const char *sql)
+{
+    int code = perhaps__guard_sqlite_numbers(source, error, 0, NULL, "%s", sql);
+    return code < 0 ? code : 0;
+}
+
+// Begins to read, and learns the schema's version: the transaction has its state from here on.
+static int begin(const struct perhaps__guard_sqlite_source *source, uint64_t *schema, perhaps_error *error)
+{
+    sqlite3_int64 number = 0;
+    int code = run(source, error, "BEGIN");
+    if (code == 0) {
+        code = perhaps__guard_sqlite_numbers(source, error, 1, &number, "PRAGMA main.schema_version");
+        if (code < 0) {
+            (void)run(source, NULL, "ROLLBACK");
+        }
+    }
+    *schema = (uint64_t)number;
+    return code < 0 ? code : 0;
+}
+
+// Nothing was written: whether it ends well does not matter.
+static void end(const struct perhaps__guard_sqlite_source *source)
+{
+    (void)run(source, NULL, "ROLLBACK");
+}
+
+/* ---------------------------------------------------------------- by version */
+
+static uint64_t nanoseconds(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+// What proves, when the program starts anew, that nothing was written: only without a WAL, where every change of the
+// database raises a counter in the file, under a lock that excludes this reader. The rest tells a file that was put into
+// its place. SQLite's own handle reads it: to open and close the file once more would give its locks away.
+static void read_file(const struct perhaps__guard_sqlite_source *source, struct words *words)
+{
+    enum { WRITE_VERSION = 18, READ_VERSION = 19, CHANGE_COUNTER = 24, HEAD = 28 };
+    unsigned char head[HEAD] = {0};
+    sqlite3_file *file = NULL;
+    struct stat status;
+    if (sqlite3_file_control(source->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == NULL ||
+        file->pMethods == NULL || file->pMethods->xRead(file, head, HEAD, 0) != SQLITE_OK ||
+        stat(source->path, &status) < 0 || head[WRITE_VERSION] != 1 || head[READ_VERSION] != 1) {
+        return;
+    }
+    words->at[PROVEN] = 1;
+    for (int i = 0; i < 4; i++) {
+        words->at[COUNTER] = words->at[COUNTER] << 8 | head[CHANGE_COUNTER + i];
+    }
+    words->at[DEVICE] = (uint64_t)status.st_dev;
+    words->at[FILE_NUMBER] = (uint64_t)status.st_ino;
+    words->at[SIZE] = (uint64_t)status.st_size;
+    words->at[MODIFIED] = nanoseconds(status.st_mtim);
+    words->at[CHANGED] = nanoseconds(status.st_ctim);
+}
+
+// In a transaction of the connection that stays open.
+static int read_version(const struct perhaps__guard_sqlite_following *following, struct words *words,
+                        perhaps_error *error)
+{
+    sqlite3_int64 version = 0;
+    int code = perhaps__guard_sqlite_numbers(&following->source, error, 1, &version, "PRAGMA main.data_version");
+    if (code < 0) {
+        return code;
+    }
+    words->at[WAY] = PERHAPS_SQLITE_VERSION;
+    words->at[OPENING] = following->opening;
+    words->at[DATA_VERSION] = (uint64_t)version;
+    read_file(&following->source, words);
+    return 0;
+}
+
+static int compare_versions(const struct perhaps__guard_sqlite_following *following, const struct words *from,
+                            const struct words *now, perhaps_error *error)
+{
+    bool same_file = from->at[PROVEN] == 1 &&
+                     memcmp(&from->at[PROVEN], &now->at[PROVEN], sizeof from->at[0] * (OPENING - PROVEN)) == 0;
+    bool same_version = from->at[OPENING] == now->at[OPENING] && from->at[DATA_VERSION] == now->at[DATA_VERSION];
+    return same_file || same_version ? 0
+                                     : cannot_tell(&following->source, error,
+                                                   "it has no log, and is not the one that it was; a log would tell "
+                                                   "(perhaps guard --install-log)");
+}
+
+/* ---------------------------------------------------------------- by the log */
+
+static int read_log(const struct perhaps__guard_sqlite_source *source, const struct perhaps__guard_log *log,
+                    struct words *words, perhaps_error *error)
+{
+    sqlite3_int64 last[2] = {0, 0};
+    int code = perhaps__guard_sqlite_numbers(
+        source, error, 2, last, "SELECT seq, token FROM main.\"%w\" ORDER BY seq DESC LIMIT 1", log->names[0]);
+    words->at[WAY] = PERHAPS_SQLITE_LOG;
+    words->at[FIRST] = (uint64_t)last[0];
+    words->at[SECOND] = (uint64_t)last[1];
+    return code < 0 ? code : 0;
+}
+
+// Keys whose statement gives them with how often they are there before and now.
+static int visit_changes(const struct perhaps__guard_sqlite_source *source, sqlite3_stmt *statement,
+                         perhaps_store_change *change, void *visitor, perhaps_error *error)
+{
+    int result = SQLITE_ROW;
+    int code = 0;
+    while (code == 0 && (result = sqlite3_step(statement)) == SQLITE_ROW) {
+        sqlite3_int64 before = sqlite3_column_int64(statement, 1);
+        sqlite3_int64 after = sqlite3_column_int64(statement, 2);
+        const void *key = sqlite3_column_blob(statement, 0);
+        int length = sqlite3_column_bytes(statement, 0);
+        if (key == NULL && sqlite3_errcode(source->db) == SQLITE_NOMEM) {
+            result = SQLITE_NOMEM;
+            break;
+        }
+        code = change(visitor, key != NULL ? key : "", (size_t)length, before > 0, after > 0);
+    }
+    if (code == 0 && result != SQLITE_DONE) {
+        code = perhaps__guard_sqlite_fail(source, result, error);
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}
+
+// A key's rows before are those that it has now, less those that the log says came, and plus those that went. A text and a
+// blob of the same bytes are one key.
+static int each_logged(const struct perhaps__guard_sqlite_following *following, const struct words *from,
+                       perhaps_store_change *change, void *visitor, perhaps_error *error)
+{
+    const struct perhaps__guard_log *log = &following->log;
+    int code = 0;
+    sqlite3_stmt *statement = perhaps__guard_sqlite_prepare(
+        &following->source, &code, error,
+        // p.k: a column of the table may have any name, and would come first
+        "SELECT k, now - came, now FROM (SELECT p.k AS k, p.came AS came, (SELECT count(*) FROM main.\"%w\" AS t "
+        "WHERE t.\"%w\" IN (CAST(p.k AS TEXT), p.k)) AS now FROM (SELECT CAST(l.key AS BLOB) AS k, "
+        "sum(l.delta) AS came FROM main.\"%w\" AS l WHERE l.seq > %lld AND l.delta <> 0 GROUP BY 1) AS p)",
+        log->table, log->column, log->names[0], (sqlite3_int64)from->at[FIRST]);
+    return statement == NULL ? code : visit_changes(&following->source, statement, change, visitor, error);
+}
+
+static int changes_by_log(const struct perhaps__guard_sqlite_following *following, const struct words *from,
+                          struct words *now, perhaps_store_change *change, void *visitor, perhaps_error *error)
+{
+    const struct perhaps__guard_sqlite_source *source = &following->source;
+    int whole = following->logged ? perhaps__guard_log_is_whole(&following->log, source, NULL, error) : 0;
+    if (whole < 0) {
+        return whole;
+    }
+    if (whole == 0 || now->at[SCHEMA] != from->at[SCHEMA]) {
+        return cannot_tell(source, error, "its schema changed, so that the log may have gaps");
+    }
+    sqlite3_int64 token = 0;
+    int code = perhaps__guard_sqlite_numbers(source, error, 1, &token, "SELECT token FROM main.\"%w\" WHERE seq = %lld",
+                                             following->log.names[0], (sqlite3_int64)from->at[FIRST]);
+    if (code < 0) {
+        return code;
+    }
+    if (code == 0 || (uint64_t)token != from->at[SECOND]) {
+        return cannot_tell(source, error, "its log does not reach back so far, or is another one");
+    }
+    code = read_log(source, &following->log, now, error);
+    return code < 0 || now->at[FIRST] == from->at[FIRST] ? code : each_logged(following, from, change, visitor, error);
+}
+
+/* ---------------------------------------------------------------- by row ids */
+
+// FNV-1a (Fowler, Noll, Vo 1991): to notice that the last row is another one, not to defy anybody.
+static uint64_t digest(const void *bytes, size_t length)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < length; i++) {
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+// A row by a condition; its words stay zero when there is none.
+static int read_row(const struct perhaps__guard_sqlite_source *source, const struct perhaps__guard_log *log,
+                    struct words *words, const char *condition, sqlite3_int64 id, perhaps_error *error)
+{
+    int code = 0;
+    sqlite3_stmt *statement = perhaps__guard_sqlite_prepare(
+        source, &code, error, "SELECT t.rowid, CAST(t.\"%w\" AS BLOB) FROM main.\"%w\" AS t%s", log->column, log->table,
+        condition);
+    if (statement == NULL) {
+        return code;
+    }
+    (void)sqlite3_bind_int64(statement, 1, id); // where the condition has no parameter, an error that does not matter
+    int result = sqlite3_step(statement);
+    words->at[FIRST] = words->at[SECOND] = words->at[THIRD] = 0;
+    if (result == SQLITE_ROW) {
+        words->at[FIRST] = (uint64_t)sqlite3_column_int64(statement, 0);
+        words->at[SECOND] = 1;
+        const void *key = sqlite3_column_blob(statement, 1);
+        words->at[THIRD] = digest(key, key != NULL ? (size_t)sqlite3_column_bytes(statement, 1) : 0);
+    } else if (result != SQLITE_DONE) {
+        code = perhaps__guard_sqlite_fail(source, result, error);
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}
+
+static int read_appended(const struct perhaps__guard_sqlite_source *source, const struct perhaps__guard_log *log,
+                         struct words *words, perhaps_error *error)
+{
+    words->at[WAY] = PERHAPS_SQLITE_APPENDED;
+    return read_row(source, log, words, " ORDER BY t.rowid DESC LIMIT 1", 0, error);
+}
+
+static int each_appended(const struct perhaps__guard_sqlite_following *following, const struct words *from,
+                         perhaps_store_change *change, void *visitor, perhaps_error *error)
+{
+    const struct perhaps__guard_log *log = &following->log;
+    sqlite3_int64 last = from->at[SECOND] != 0 ? (sqlite3_int64)from->at[FIRST] : INT64_MIN;
+    int code = 0;
+    sqlite3_stmt *statement = perhaps__guard_sqlite_prepare(
+        &following->source, &code, error,
+        "SELECT p.k, EXISTS (SELECT 1 FROM main.\"%w\" AS o WHERE o.\"%w\" IN (CAST(p.k AS TEXT), p.k) AND "
+        "o.rowid <= %lld), 1 FROM (SELECT DISTINCT CAST(t.\"%w\" AS BLOB) AS k FROM main.\"%w\" AS t "
+        "WHERE t.rowid > %lld AND typeof(t.\"%w\") IN ('text', 'blob')) AS p",
+        log->table, log->column, last, log->column, log->table, last, log->column);
+    return statement == NULL ? code : visit_changes(&following->source, statement, change, visitor, error);
+}
+
+static int changes_by_row(const struct perhaps__guard_sqlite_following *following, const struct words *from,
+                          struct words *now, perhaps_store_change *change, void *visitor, perhaps_error *error)
+{
+    const struct perhaps__guard_sqlite_source *source = &following->source;
+    struct words there = {{0}};
+    if (!following->appended) {
+        return cannot_tell(source, error, "it was followed by row ids before, and is not any more");
+    }
+    int code = from->at[SECOND] == 0 ? 0
+                                     : read_row(source, &following->log, &there, " WHERE t.rowid = ?1",
+                                                (sqlite3_int64)from->at[FIRST], error);
+    if (code < 0) {
+        return code;
+    }
+    if (now->at[SCHEMA] != from->at[SCHEMA] || there.at[SECOND] != from->at[SECOND] ||
+        there.at[THIRD] != from->at[THIRD]) {
+        return cannot_tell(source, error, "its last row of then is not there any more, or its schema changed");
+    }
+    code = read_appended(source, &following->log, now, error);
+    return code < 0 ? code : each_appended(following, from, change, visitor, error);
+}
+
+/* ---------------------------------------------------------------- positions */
+
+// In a transaction of a connection, whose schema's version is known. *done is false when only the version is left.
+static int read_position(const struct perhaps__guard_sqlite_following *following,
+                         const struct perhaps__guard_sqlite_source *source, struct words *words, bool *done,
+                         perhaps_error *error)
+{
+    *done = true;
+    if (following->appended) {
+        return read_appended(source, &following->log, words, error);
+    }
+    int whole = following->logged ? perhaps__guard_log_is_whole(&following->log, source, NULL, error) : 0;
+    *done = false;
+    if (whole != 1) {
+        return whole;
+    }
+    int code = read_log(source, &following->log, words, error);
+    *done = words->at[FIRST] != 0; // one that somebody emptied has no row to be found again
+    return code;
+}
+
+// On the connection that stays open.
+static int position_here(const struct perhaps__guard_sqlite_following *following, bool version_only,
+                         struct words *words, perhaps_error *error)
+{
+    bool done = false;
+    int code = begin(&following->source, &words->at[SCHEMA], error);
+    if (code < 0) {
+        return code;
+    }
+    if (!version_only) {
+        code = read_position(following, &following->source, words, &done, error);
+    }
+    if (code == 0 && !done) {
+        code = read_version(following, words, error);
+    }
+    end(&following->source);
+    return code;
+}
+
+static int position(void *context, perhaps_store_position *position, perhaps_error *error)
+{
+    perhaps_store_sqlite *sqlite = context;
+    struct words words = {{0}};
+    (void)pthread_mutex_lock(&sqlite->following.lock);
+    int code = position_here(&sqlite->following, false, &words, error);
+    (void)pthread_mutex_unlock(&sqlite->following.lock);
+    store_words(position, &words);
+    return code;
+}
+
+// In a transaction of the listing's own connection.
+static int list_at(const struct perhaps__guard_sqlite_following *following,
+                   const struct perhaps__guard_sqlite_source *source, const struct words *version,
+                   perhaps_store_position *position, const char *keys,
+                   int (*visit)(void *visitor, const void *key, size_t length), void *visitor, perhaps_error *error)
+{
+    struct words words = {{0}};
+    bool done = false;
+    int code = begin(source, &words.at[SCHEMA], error);
+    if (code < 0) {
+        return code;
+    }
+    code = read_position(following, source, &words, &done, error);
+    if (code == 0) {
+        store_words(position, done ? &words : version); // an older one is safe
+        code = perhaps__guard_sqlite_list(source, keys, visit, visitor, error);
+    }
+    end(source);
+    return code;
+}
+
+static int list(void *context, perhaps_store_position *position,
+                int (*visit)(void *visitor, const void *key, size_t length), void *visitor, perhaps_error *error)
+{
+    perhaps_store_sqlite *sqlite = context;
+    struct words version = {{0}};
+    (void)pthread_mutex_lock(&sqlite->following.lock);
+    int code = position_here(&sqlite->following, true, &version, error);
+    (void)pthread_mutex_unlock(&sqlite->following.lock);
+    struct perhaps__guard_sqlite_source source = sqlite->source;
+    source.db = NULL;
+    code = code < 0 ? code : perhaps__guard_sqlite_open(&source, error);
+    if (code == 0) {
+        code = list_at(&sqlite->following, &source, &version, position, sqlite->keys, visit, visitor, error);
+        (void)sqlite3_close(source.db);
+    }
+    return code;
+}
+
+/* ---------------------------------------------------------------- changes */
+
+static int changes_from(const struct perhaps__guard_sqlite_following *following, const struct words *from,
+                        struct words *now, perhaps_store_change *change, void *visitor, perhaps_error *error)
+{
+    int code = 0;
+    switch (from->at[WAY]) {
+    case PERHAPS_SQLITE_LOG:
+        return changes_by_log(following, from, now, change, visitor, error);
+    case PERHAPS_SQLITE_APPENDED:
+        return changes_by_row(following, from, now, change, visitor, error);
+    case PERHAPS_SQLITE_VERSION:
+        code = read_version(following, now, error);
+        return code < 0 ? code : compare_versions(following, from, now, error);
+    default:
+        return cannot_tell(&following->source, error, "the position is not one that this release knows");
+    }
+}
+
+static int each_change(void *context, const perhaps_store_position *from, perhaps_store_position *to,
+                       perhaps_store_change *change, void *visitor, perhaps_error *error)
+{
+    perhaps_store_sqlite *sqlite = context;
+    const struct perhaps__guard_sqlite_following *following = &sqlite->following;
+    struct words then;
+    struct words now = {{0}};
+    if (!load_words(&then, from)) {
+        return cannot_tell(&following->source, error, "the position is not one that this release knows");
+    }
+    (void)pthread_mutex_lock(&sqlite->following.lock);
+    int code = begin(&following->source, &now.at[SCHEMA], error);
+    if (code == 0) {
+        code = changes_from(following, &then, &now, change, visitor, error);
+        end(&following->source);
+    }
+    (void)pthread_mutex_unlock(&sqlite->following.lock);
+    store_words(to, &now);
+    return code;
+}
+
+static int forget(void *context, const perhaps_store_position *position, perhaps_error *error)
+{
+    const perhaps_store_sqlite *sqlite = context;
+    const char *log = sqlite->following.log.names[0];
+    struct words words;
+    if (!load_words(&words, position) || words.at[WAY] != PERHAPS_SQLITE_LOG) {
+        return 0; // nothing is kept
+    }
+    struct perhaps__guard_sqlite_source source = sqlite->source;
+    source.db = NULL;
+    int code = perhaps__guard_sqlite_open_writable(&source, error);
+    if (code < 0) {
+        return code;
+    }
+    sqlite3_int64 seq = (sqlite3_int64)words.at[FIRST];
+    code = perhaps__guard_sqlite_numbers(&source, error, 0, NULL,
+                                         "DELETE FROM main.\"%w\" WHERE seq < %lld AND EXISTS (SELECT 1 FROM "
+                                         "main.\"%w\" WHERE seq = %lld AND token = %lld)",
+                                         log, seq, log, seq, (sqlite3_int64)words.at[SECOND]);
+    (void)sqlite3_close(source.db);
+    return code < 0 ? code : 0;
+}
+
+/* ---------------------------------------------------------------- beginning to follow */
+
+static int check_rows(const struct perhaps__guard_sqlite_following *following, perhaps_error *error)
+{
+    const struct perhaps__guard_sqlite_source *source = &following->source;
+    sqlite3_int64 numbers[2] = {0, 0};
+    if (!following->logged) {
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->path};
+        return perhaps__guard_fail(
+            error, failure, "only a column without a canonical form is followed by row ids; leave it to the version");
+    }
+    int code = perhaps__guard_sqlite_numbers(
+        source, error, 2, numbers,
+        "SELECT (SELECT count(*) FROM pragma_table_xinfo(%Q, 'main') WHERE name = 'rowid' COLLATE NOCASE), "
+        "(SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = %Q)",
+        following->log.table, following->log.table);
+    if (code < 0) {
+        return code;
+    }
+    if (strcmp(source->kind, "table") != 0 || numbers[0] > 0 || numbers[1] > 0) {
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->path};
+        return perhaps__guard_fail(error, failure,
+                                   "%s \"%s\" has no row ids that could be followed; install a log instead",
+                                   source->kind, source->options->table);
+    }
+    return 0;
+}
+
+static int start(perhaps_store_sqlite *sqlite, perhaps_error *error)
+{
+    struct perhaps__guard_sqlite_following *following = &sqlite->following;
+    following->source = sqlite->source;
+    following->source.db = NULL;
+    sqlite3_randomness(sizeof following->opening, &following->opening);
+    int code = perhaps__guard_sqlite_open(&following->source, error);
+    const perhaps_store_options *options = sqlite->options;
+    following->logged = options->query == NULL && options->canonical == 0;
+    if (code == 0 && options->query == NULL) {
+        code = perhaps__guard_log_init(&following->log, &following->source, error);
+    }
+    if (code == 0 && options->query == NULL) {
+        following->identity = sqlite3_mprintf("sqlite%.0d \"%w\".\"%w\"", (int)options->canonical, following->log.table,
+                                              following->log.column);
+    } else if (code == 0) {
+        following->identity = sqlite3_mprintf("sqlite%.0d %s", (int)options->canonical, options->query);
+    }
+    if (code == 0) {
+        code = following->identity != NULL ? 0 : perhaps__guard_sqlite_fail(&following->source, SQLITE_NOMEM, error);
+    }
+    if (code < 0) {
+        perhaps__guard_sqlite_stop_following(sqlite);
+    }
+    return code;
+}
+
+void perhaps__guard_sqlite_stop_following(struct perhaps_store_sqlite *sqlite)
+{
+    struct perhaps__guard_sqlite_following *following = &sqlite->following;
+    perhaps__guard_log_release(&following->log);
+    (void)sqlite3_close(following->source.db);
+    following->source.db = NULL;
+    sqlite3_free(following->identity);
+    following->identity = NULL;
+}
+
+// Under the lock.
+static int follow(perhaps_store_sqlite *sqlite, bool appended, perhaps_error *error)
+{
+    struct perhaps__guard_sqlite_following *following = &sqlite->following;
+    int code = following->source.db == NULL ? start(sqlite, error) : 0;
+    if (code == 0 && appended) {
+        code = check_rows(following, error);
+    }
+    if (code == 0) {
+        following->appended = appended;
+    }
+    return code;
+}
+
+int perhaps_store_sqlite_changes(perhaps_store_sqlite *sqlite, int appended, perhaps_store_changes *changes,
+                                 perhaps_error *error)
+{
+    if (sqlite == NULL || changes == NULL) {
+        struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = "sqlite"};
+        return perhaps__guard_fail(error, failure, "the store or the changes are NULL, and the call needs both");
+    }
+    (void)pthread_mutex_lock(&sqlite->following.lock);
+    int code = follow(sqlite, appended != 0, error);
+    (void)pthread_mutex_unlock(&sqlite->following.lock);
+    if (code == 0) {
+        *changes = (perhaps_store_changes){.size = sizeof *changes,
+                                           .context = sqlite,
+                                           .identity = sqlite->following.identity,
+                                           .position = position,
+                                           .list = list,
+                                           .each_change = each_change,
+                                           .forget = forget};
+    }
+    return code;
+}
+
+int perhaps_store_sqlite_way(perhaps_store_sqlite *sqlite, perhaps_error *error)
+{
+    perhaps_store_changes changes;
+    if (sqlite == NULL) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    int code = sqlite->following.source.db == NULL ? perhaps_store_sqlite_changes(sqlite, 0, &changes, error) : 0;
+    if (code < 0 || sqlite->following.appended) {
+        return code < 0 ? code : (int)PERHAPS_SQLITE_APPENDED;
+    }
+    (void)pthread_mutex_lock(&sqlite->following.lock);
+    const struct perhaps__guard_sqlite_following *following = &sqlite->following;
+    int whole = following->logged ? perhaps__guard_log_is_whole(&following->log, &following->source, NULL, error) : 0;
+    (void)pthread_mutex_unlock(&sqlite->following.lock);
+    return whole == 1 ? (int)PERHAPS_SQLITE_LOG : whole;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// What a SQLite store consists of.
+#ifndef PERHAPS_GUARD_STORE_SQLITE_H
+#define PERHAPS_GUARD_STORE_SQLITE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <perhaps/guard.h>
+
+#include "sqlite_log.h"
+#include "sqlite_source.h"
+
+// For following: a connection of its own, which stays open, because only one that does can say that nothing changed.
+struct perhaps__guard_sqlite_following {
+    pthread_mutex_t lock;
+    struct perhaps__guard_sqlite_source source; // without a connection: not followed yet
+    struct perhaps__guard_log log;
+    bool logged; // a column, compared byte by byte: a log can tell its changes. Of others only the version is known
+    bool appended;
+    uint64_t opening; // a random number: positions that only this connection understands have it
+    char *identity;
+};
+
+struct perhaps_store_sqlite {
+    struct perhaps__guard_sqlite_source source;
+    perhaps_store_options *options;
+    char *path;
+    char *keys;           // a SELECT of all keys, in one column; NULL: they cannot be listed. From sqlite3_mprintf()
+    pthread_mutex_t lock; // of the connection and its statement: questions take turns
+    sqlite3_stmt *look_up;
+    int indexed;
+    struct perhaps__guard_sqlite_following following;
+};
+
+// Lists the keys that a SELECT gives on a connection. store_sqlite.c
+int perhaps__guard_sqlite_list(const struct perhaps__guard_sqlite_source *source, const char *keys,
+                               int (*visit)(void *visitor, const void *key, size_t length), void *visitor,
+                               perhaps_error *error);
+
+// sqlite_follow.c
+void perhaps__guard_sqlite_stop_following(struct perhaps_store_sqlite *sqlite);
+
+#endif

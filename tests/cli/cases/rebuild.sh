@@ -1,0 +1,24 @@
+# From keys, and from a store: kind, rate, shape and metadata stay unless options say otherwise.
+seq 1 1000 | perhaps create -q -p 0.001 --kind cuckoo --metadata mine f.filter
+seq 1 100 >few
+show perhaps rebuild f.filter few
+show perhaps info f.filter
+show perhaps rebuild -n 5000 -p 0.01 --kind bloom f.filter few
+show perhaps check -c f.filter few
+seq 1 10 | show perhaps rebuild --per-day 10 --days 20 f.filter
+seq 1 3 | show perhaps rebuild -q f.filter
+seq 1 4 | show perhaps rebuild -n 20 f.filter
+sqlite3 s.db "CREATE TABLE t (k TEXT); CREATE INDEX i ON t(k);
+    WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 800) INSERT INTO t SELECT CAST(v AS TEXT) FROM n"
+store="--store sqlite:s.db --table t --column k"
+show perhaps rebuild f.filter $store
+show perhaps rebuild -q -n 2000 --kind counting f.filter $store
+seq 1 900 | show perhaps check -c f.filter
+show perhaps info f.filter
+refuse perhaps rebuild f.filter $store few
+refuse perhaps rebuild missing.filter few
+refuse perhaps rebuild -n 0 f.filter few
+refuse perhaps rebuild f.filter --store sqlite:s.db
+refuse perhaps rebuild f.filter missing
+refuse perhaps rebuild f.filter --store sqlite:missing.db --table t --column k
+seq 1 900 | show perhaps check -c f.filter
