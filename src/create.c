@@ -225,7 +225,7 @@ int perhaps_size_for(const perhaps_options *given, perhaps_sizing *sizing, perha
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
     perhaps_options options;
-    struct perhaps__shape asked;
+    struct perhaps__shape asked = {0};
     struct perhaps__size size = {0};
     int status = take_options(given, &options, &asked, error);
     if (status == PERHAPS_OK) {
@@ -268,7 +268,7 @@ int perhaps_create(const perhaps_options *given, perhaps_filter **out, perhaps_e
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
     perhaps_options options;
-    struct perhaps__shape asked;
+    struct perhaps__shape asked = {0};
     struct perhaps__size size = {0};
     int status = take_options(given, &options, &asked, error);
     if (status == PERHAPS_OK) {

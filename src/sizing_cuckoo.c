@@ -176,8 +176,8 @@ static uint64_t buckets_after(const struct perhaps__size *before, uint64_t capac
     double fingerprints = (double)perhaps__cuckoo_fingerprints(width, base_bits);
     double least = ((double)capacity + rooms[slots].few) / (rooms[slots].load * slots);
     double most = fmin(2.0 * (least + (double)before->range) + 512.0, (double)PERHAPS_MAX_BITS) / (double)before->range;
-    for (double times = ceil(least / (double)before->range); times <= most; times++) {
-        uint64_t buckets = (uint64_t)times * before->range;
+    for (uint64_t times = (uint64_t)ceil(least / (double)before->range); times <= (uint64_t)most; times++) {
+        uint64_t buckets = times * before->range;
         if (perhaps__cuckoo_fits(capacity, buckets, slots, base_bits) &&
             perhaps__cuckoo_expected_fpr((double)capacity, (double)buckets, fingerprints) <= budget) {
             return buckets;
