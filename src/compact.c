@@ -113,6 +113,11 @@ static void continue_fold(struct work *work)
     struct perhaps__fold *fold = &work->filter->fold;
     struct perhaps__layer *from = work->filter->layers[fold->from];
     struct perhaps__layer *into = work->filter->layers[fold->into];
+    if (into->tally.used > into->capacity || from->tally.used > into->capacity - into->tally.used) {
+        fold->running = false; // keys came meanwhile
+        fold->tried |= UINT32_C(1) << fold->from;
+        return;
+    }
     int status = PERHAPS_OK;
     while (work->left > 0 && fold->bucket < from->range && from->tally.used > 0 && status == PERHAPS_OK) {
         uint64_t before = from->tally.used;

@@ -146,6 +146,9 @@ static int fold_slot(const struct perhaps__cuckoo *into, const struct perhaps__c
 {
     uint64_t own = perhaps__cuckoo_first(bucket, into->buckets, &into->divider);
     uint64_t fingerprint = perhaps__cuckoo_get(from, bit) >> (from->bits - into->bits);
+    if (fingerprint == 0) {
+        return 0; // base bits of zeros, which no key has: bytes that were made up
+    }
     struct perhaps__cuckoo_spots spots = perhaps__cuckoo_spots(into, perhaps__cuckoo_home_at(into, fingerprint, own));
     return perhaps__cuckoo_add(into, &spots, tally);
 }

@@ -139,7 +139,7 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_at(const struct perhaps__cuckoo *
 // On x86-64 by one load of 8 bytes wherever they begin. Not all of them need be of one instant: writers change nothing but
 // the bits of their slot, by locked instructions, so that those of every other slot are the same before and after, in each
 // byte. A slot that is being changed while it is read may come out as half of each. That is a wrong hit at worst, or a miss
-// of a fingerprint that is moving, which versions tell, or being removed. Loads are done in order there, and the compiler
+// of a fingerprint that is moving, which versions tell, or being removed and the only one. Loads are done in order there, and the compiler
 // takes the instruction for one that reads memory which it does not know, and moves none across it. The thread sanitizer
 // does not know this, and other machines do not do it; they load one or two whole words, atomically.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load_shared(const struct perhaps__cuckoo *table, uint64_t bit)

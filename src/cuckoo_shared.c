@@ -352,6 +352,9 @@ static int add(const struct shared *shared, const struct perhaps__cuckoo_spots *
     return outcome == ADDED_NEW;
 }
 
+// Where another slot holds the fingerprint too, the one that is taken may have been another key's, and the one that stays
+// becomes that key's: its fingerprint has moved, and a reader of it who has seen the one place before and the other after
+// has missed it.
 static bool take_back(const struct shared *shared, const struct perhaps__cuckoo_spots *key,
                       struct perhaps__tally *tally)
 {
@@ -362,8 +365,17 @@ static bool take_back(const struct shared *shared, const struct perhaps__cuckoo_
     struct perhaps__cuckoo_found second = perhaps__cuckoo_find(table, key->second, key->fingerprint);
     struct perhaps__cuckoo_found found = first.count > 0 ? first : second;
     bool is_there = found.count > 0;
+    bool moves = perhaps__cuckoo_count(table, key) > 1;
+    if (moves) {
+        perhaps__moves_begin(shared->stripes);
+        step_versions(&locks);
+    }
     if (is_there) {
         perhaps__cuckoo_put(table, found.bit, 0);
+    }
+    if (moves) {
+        step_versions(&locks);
+        perhaps__moves_end(shared->stripes);
     }
     unlock_all(&locks);
     tally->used -= is_there;

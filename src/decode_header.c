@@ -140,8 +140,9 @@ static bool growth_fits(const struct perhaps__fixed_fields *fixed)
     if (fixed->at_capacity != PERHAPS_AT_CAPACITY_GROW) {
         return (factor | fixed->max_capacity | fixed->max_bytes | fixed->ambiguous) == 0 && fixed->layers == 1;
     }
+    const struct perhaps__kind *kind = perhaps__kind((uint32_t)fixed->kind); // or NULL, which is another field's fault
     bool known = factor == 2 || factor == 4 || factor == 8;
-    return known && (fixed->max_capacity == 0 || fixed->max_capacity >= fixed->capacity);
+    return known && kind != NULL && kind->grows && (fixed->max_capacity == 0 || fixed->max_capacity >= fixed->capacity);
 }
 
 // The check value of a key is odd, and there with the hash source that has a key.

@@ -211,29 +211,36 @@ int perhaps_open_durable(const char *path, const perhaps_journal_options *option
 
 /* ---------------------------------------------------------------- beginning */
 
-// Whether a file's header says that it requires a journal. One that cannot be read requires nothing.
-static bool requires_journal(const char *target)
+// Whether a file's header says that it requires a journal; false with errno set when that cannot be found out.
+static bool examine(const char *target, bool *journaled)
 {
     uint8_t bytes[PERHAPS_FIXED_SIZE];
     struct perhaps__fixed_fields fixed;
+    *journaled = false;
     int file = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) {
-        return false;
+        return errno == ENOENT;
     }
-    bool whole = pread(file, bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes;
-    (void)close(file);
-    perhaps__fixed_load(&fixed, bytes);
-    return whole && fixed.magic == PERHAPS_MAGIC && (fixed.flags & PERHAPS_FLAG_JOURNAL) != 0;
+    ssize_t got = pread(file, bytes, sizeof bytes, 0);
+    perhaps__close_quietly(file);
+    if (got == (ssize_t)sizeof bytes) {
+        perhaps__fixed_load(&fixed, bytes);
+        *journaled = fixed.magic == PERHAPS_MAGIC && (fixed.flags & PERHAPS_FLAG_JOURNAL) != 0;
+    }
+    return got >= 0 || errno == EISDIR || errno == EINVAL; // what cannot be read at all is not a file, and is refused as such
 }
 
 static int refuse_journaled(const char *path, const char *target, perhaps_error *error)
 {
-    if (!requires_journal(target)) {
+    bool journaled;
+    if (!examine(target, &journaled)) {
+        return perhaps__fail_io(error, path, "examined");
+    }
+    if (!journaled) {
         return PERHAPS_OK;
     }
     return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_JOURNAL, .subject = path},
-                         "has a journal, whose keys would be lost if another filter took its place; remove it and its "
-                         "journal first");
+                         "has a journal, whose keys would be lost if another filter took its place; give another path");
 }
 
 static bool draw_identity(struct perhaps__identity *identity)

@@ -137,6 +137,7 @@ struct perhaps__origin {
     struct timespec modified;
     ino_t journal; // and its size, of a filter that requires one; otherwise 0
     off_t journal_size;
+    struct timespec journal_modified;
     char path[]; // as it was given
 };
 
@@ -157,7 +158,9 @@ static bool is_same_journal(const struct perhaps__origin *origin)
     char path[PATH_MAX];
     struct stat status;
     return origin->journal == 0 || (perhaps__journal_path(origin->path, path) && stat(path, &status) == 0 &&
-                                    origin->journal == status.st_ino && origin->journal_size == status.st_size);
+                                    origin->journal == status.st_ino && origin->journal_size == status.st_size &&
+                                    origin->journal_modified.tv_sec == status.st_mtim.tv_sec &&
+                                    origin->journal_modified.tv_nsec == status.st_mtim.tv_nsec);
 }
 
 static bool remember_origin(perhaps_filter *filter, const char *path, const struct stat *status)
@@ -252,7 +255,10 @@ static int open_journaled(const char *path, const struct perhaps__loading *loadi
     result = perhaps__journal_overlay(*opened, path, &journal, error);
     if (result == PERHAPS_OK) {
         (*opened)->origin->journal = journal.st_ino;
-        (*opened)->origin->journal_size = journal.st_size;
+        (*opened)->origin->journal_modified = journal.st_mtim;
+        // With the torn end of a crash it is not what a writer leaves, who may cut that off and append as much.
+        bool torn = (*opened)->journal_bytes != (uint64_t)journal.st_size;
+        (*opened)->origin->journal_size = torn ? -1 : journal.st_size;
         (*opened)->read_only = (loading->flags & PERHAPS_OPEN_COPY) == 0;
     }
     return result;

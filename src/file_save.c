@@ -14,6 +14,38 @@
 #include "format.h"
 #include "shared.h"
 
+// The part of a path up to and with its last slash; 0 when there is none.
+static size_t directory_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
+
+// The name that realpath() will give a file that is made at `path`, of `length` characters.
+static bool resolve_new(const char *path, size_t length, char target[PATH_MAX])
+{
+    char directory[PATH_MAX];
+    size_t before = directory_length(path);
+    if (length >= PATH_MAX - 2) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memcpy(directory, path, before);
+    memcpy(directory + before, ".", 2);
+    if (realpath(directory, target) == NULL) {
+        return false;
+    }
+    size_t end = strlen(target);
+    end -= end == 1; // of "/" nothing is left
+    if (end + 1 + length - before >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    target[end] = '/';
+    memcpy(target + end + 1, path + before, length - before + 1);
+    return true;
+}
+
 bool perhaps__resolve_target(const char *path, char target[PATH_MAX])
 {
     if (realpath(path, target) != NULL) {
@@ -24,19 +56,7 @@ bool perhaps__resolve_target(const char *path, char target[PATH_MAX])
     if (errno != ENOENT || length == 0 || lstat(path, &link) == 0) {
         return false; // in the last case a link that leads nowhere: errno still says ENOENT
     }
-    if (length >= PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    memcpy(target, path, length + 1);
-    return true;
-}
-
-// The part of a path up to and with its last slash; 0 when there is none.
-static size_t directory_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    return resolve_new(path, length, target);
 }
 
 /* ---------------------------------------------------------------- leftovers */
@@ -63,12 +83,17 @@ static bool is_temporary(const char *name)
     return skip_number(&name) && *name++ == '-' && skip_number(&name) && strcmp(name, ".tmp") == 0;
 }
 
-// A process that has just made its file and not yet locked it finds that it is gone, and makes another one.
+// A process that has just made its file and not yet locked it finds that it is gone, and makes another one. The file that was
+// opened may have been renamed since, and its name be that of the next one.
 static void remove_if_dead(int directory, const char *name)
 {
     int file = openat(directory, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file >= 0) {
-        if (flock(file, LOCK_EX | LOCK_NB) == 0) {
+        struct stat opened;
+        struct stat named;
+        if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &opened) == 0 &&
+            fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && opened.st_dev == named.st_dev &&
+            opened.st_ino == named.st_ino) {
             (void)unlinkat(directory, name, 0);
         }
         (void)close(file);

@@ -113,16 +113,18 @@ uint64_t perhaps__layer_probe_positions(const struct perhaps__layer *layer, uint
     return digest;
 }
 
-static double distinct_now(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
+// The most bits or counters that may be in use while keys are still taken: what n + sqrt(n) + 1 keys use.
+static uint64_t most_used(const struct perhaps__layer *layer)
 {
     double range = (double)layer->range;
-    return perhaps__distinct_for((double)tally->used / range, range, layer->shape.positions);
+    double keys = (double)layer->capacity;
+    return (uint64_t)(-range * expm1(-(keys + sqrt(keys) + 1.0) * layer->shape.positions / range));
 }
 
-bool perhaps__layer_is_overfull(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
+uint64_t perhaps__layer_room_by_fill(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
 {
-    double keys = (double)layer->capacity;
-    return distinct_now(layer, tally) > keys + sqrt(keys) + 1.0;
+    uint64_t most = most_used(layer);
+    return tally->used > most ? 0 : (most - tally->used) / layer->shape.positions + 1;
 }
 
 double perhaps__distinct_for(double fill, double range, double positions)

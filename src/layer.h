@@ -95,10 +95,12 @@ void perhaps__layer_recount(const struct perhaps__layer *layer, struct perhaps__
 // Bits that are set, counters above zero, slots taken, as the payload has them. O(m).
 uint64_t perhaps__layer_used(const struct perhaps__layer *layer);
 
-// Whether the fill tells of more keys than the capacity, for kinds with k positions anywhere in the range. An estimate of the
+// For kinds with k positions anywhere in the range: how many keys are sure to be taken before the fill tells of more than
+// the capacity; 0 when it does. None uses more than k positions more, so that the last of them still finds room: a key is
+// taken or not whatever the sizes of the batches are, and a journal is replayed as it was written. An estimate of the
 // keys from the fill scatters by sqrt(m (e^a - 1 - a)) / k with a = nk/m, about sqrt(n)/4 at capacity (Swamidass and Baldi
 // 2007), so that a filter that took just n keys reaches n + sqrt(n) once in 30,000 times.
-bool perhaps__layer_is_overfull(const struct perhaps__layer *layer, const struct perhaps__tally *tally);
+uint64_t perhaps__layer_room_by_fill(const struct perhaps__layer *layer, const struct perhaps__tally *tally);
 
 // Capacity less keys added.
 uint64_t perhaps__layer_room_by_adds(const struct perhaps__layer *layer, const struct perhaps__tally *tally);

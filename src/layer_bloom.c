@@ -65,7 +65,7 @@ static uint64_t most(const struct perhaps__layer *layer, uint64_t hash, struct p
 // Adds that changed something, and the real fill: whichever says sooner that the layer is full.
 static uint64_t room(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
 {
-    return perhaps__layer_is_overfull(layer, tally) ? 0 : perhaps__layer_room_by_adds(layer, tally);
+    return perhaps__min(perhaps__layer_room_by_fill(layer, tally), perhaps__layer_room_by_adds(layer, tally));
 }
 
 const struct perhaps__layer_operations perhaps__layer_bloom = {

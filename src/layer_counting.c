@@ -172,18 +172,6 @@ static bool agrees(const struct perhaps__tally *recorded, const struct perhaps__
            (counted->used > 0 || adds == 0 || recorded->removals > 0);
 }
 
-// Keys come and go, so only the fill can say. As many as it takes at least to fill what is not; near the end one by one.
-static uint64_t room(const struct perhaps__layer *layer, const struct perhaps__tally *tally)
-{
-    if (perhaps__layer_is_overfull(layer, tally)) {
-        return 0;
-    }
-    double counters = (double)layer->range;
-    double keys = perhaps__distinct_for((double)tally->used / counters, counters, layer->shape.positions);
-    double left = (double)layer->capacity - keys;
-    return left > 1.0 ? (uint64_t)left : 1;
-}
-
 const struct perhaps__layer_operations perhaps__layer_counting = {
     .is_sound = is_sound,
     .view = view_counting,
@@ -192,7 +180,7 @@ const struct perhaps__layer_operations perhaps__layer_counting = {
     .describe = describe,
     .probe = perhaps__layer_probe_positions,
     .most = most,
-    .room = room,
+    .room = perhaps__layer_room_by_fill, // keys come and go, so only the fill can say
     .agrees = agrees,
     .keeps_used = true,
 };

@@ -271,9 +271,10 @@ static bool folds(const struct perhaps__layer *finer, const struct perhaps__laye
 // fingerprint that was added with the key that goes: it is the other key's from now on. Readers who are beside this find it
 // too, as they ask the layers from the last one on. In a filter that was compacted the finest may be an earlier one: then
 // a reader could ask the other before the fingerprint was added there, and this one after it was taken; so among threads
-// such a key stays.
+// such a key stays. So it does in a filter with a journal, which threads may have written and one replays.
 static struct perhaps__layer *finest_match(const perhaps_filter *filter, uint64_t hash, bool *ambiguous)
 {
+    bool strict = filter->shared != NULL || filter->log != NULL || filter->identity.id != 0;
     struct perhaps__layer *match = NULL;
     *ambiguous = false;
     for (uint32_t i = 0; i < perhaps__filter_layers(filter); i++) {
@@ -283,7 +284,7 @@ static struct perhaps__layer *finest_match(const perhaps_filter *filter, uint64_
         }
         if (match == NULL || folds(layer, match)) {
             match = layer;
-        } else if (filter->shared != NULL || !folds(match, layer)) {
+        } else if (strict || !folds(match, layer)) {
             *ambiguous = true;
         }
     }

@@ -176,7 +176,11 @@ static uint64_t buckets_after(const struct perhaps__size *before, uint64_t capac
     double fingerprints = (double)perhaps__cuckoo_fingerprints(width, base_bits);
     double least = ((double)capacity + rooms[slots].few) / (rooms[slots].load * slots);
     double most = fmin(2.0 * (least + (double)before->range) + 512.0, (double)PERHAPS_MAX_BITS) / (double)before->range;
-    for (uint64_t times = (uint64_t)ceil(least / (double)before->range); times <= (uint64_t)most; times++) {
+    double first = ceil(least / (double)before->range);
+    if (most - first > 4096.0) {
+        return 0; // no layer that follows another is so much larger: the file that says so was made up
+    }
+    for (uint64_t times = (uint64_t)first; times <= (uint64_t)most; times++) {
         uint64_t buckets = times * before->range;
         if (perhaps__cuckoo_fits(capacity, buckets, slots, base_bits) &&
             perhaps__cuckoo_expected_fpr((double)capacity, (double)buckets, fingerprints) <= budget) {

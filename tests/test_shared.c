@@ -2,7 +2,7 @@
 // Filters that threads share: nothing is lost, nothing is missed, claims are won once, snapshots are whole. For each kind,
 // fixed and growing. Also run under the thread sanitizer.
 //
-//     test_shared [scale]    more keys and rounds; the long tier takes 100
+//     test_shared [scale [pattern]]    more keys and rounds; the long tier takes 100. Only tests of such a name (fnmatch(3))
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -563,6 +563,7 @@ static void test_flags_that_are_none(void **state)
 int main(int argc, char **argv)
 {
     scale = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
+    cmocka_set_test_filter(argc > 2 ? argv[2] : NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_write_is_lost),
         cmocka_unit_test(test_claims_are_won_once),

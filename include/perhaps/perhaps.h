@@ -847,7 +847,8 @@ PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, per
  *   the filter could be folded, and a crash before that may bring the failed change back.
  *   Each call is one write and one flush, a batch one for every 65,536 keys: use batches. Threads that change one shared
  *   filter at the same time share theirs. An add is seen by readers when it is on the disk.
- *   perhaps_set_metadata() reaches the file with the next folding. perhaps_merge() into it is PERHAPS_E_UNSUPPORTED.
+ *   perhaps_set_metadata() and perhaps_set_position() reach the file with the next folding. After a crash the filter may so be
+ *   ahead of its position: from there only adds, and removals checked against the store, may be done again. perhaps_merge() into it is PERHAPS_E_UNSUPPORTED.
  *   perhaps_encode(), perhaps_convert(), and perhaps_save() to another path give filters without a journal.
  *   perhaps_free() closes the journal and folds nothing.
  *
