@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What lies beside a filter that has a journal: journals of other filters and other times, torn ones, and one that is folded while
-// it is being opened.
+// it is being opened. And what a journal takes from its readers and writers: first touch, scrubbing, compacting.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +226,118 @@ static void test_folded_while_it_is_opened(void **state)
     free(path);
 }
 
+/* ---------------------------------------------------------------- first touch */
+
+#define KEYS UINT64_C(2000)
+
+// What readers are given besides the file: several chunks of one layer each, and one that grows.
+static const perhaps_options touched_shapes[] = {
+    {.kind = PERHAPS_KIND_BLOOM, .fpr = 0.01, .bytes = 5 << 19},
+    {.kind = PERHAPS_KIND_BLOCKED, .fpr = 0.01, .bytes = 5 << 19},
+    {.kind = PERHAPS_KIND_COUNTING, .fpr = 0.01, .bytes = 5 << 19},
+    {.kind = PERHAPS_KIND_CUCKOO, .fpr = 0.001, .bytes = 5 << 19},
+    {.kind = PERHAPS_KIND_CUCKOO,
+     .fpr = 0.01,
+     .capacity = 100,
+     .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+     .policy = PERHAPS_POLICY_MULTISET},
+};
+
+// Half of the keys in the file, half of them in the journal.
+static perhaps_filter *begin_touched(size_t shape, const char *path)
+{
+    perhaps_options options = touched_shapes[shape];
+    options.size = sizeof options;
+    perhaps_filter *filter = support_create(&options);
+    support_add_keys(filter, SUPPORT_WORDS, 0, KEYS / 2);
+    begin(filter, path, 0);
+    support_add_keys(filter, SUPPORT_WORDS, KEYS / 2, KEYS / 2);
+    return filter;
+}
+
+// A reader that is no view of its file any more has no chunks that could be called damaged, and says so.
+static void check_touched(const char *path, const perhaps_filter *writer)
+{
+    perhaps_filter *reader = support_open(path, PERHAPS_OPEN_FIRST_TOUCH);
+    perhaps_statistics statistics = support_stats(reader);
+    assert_int_equal(statistics.chunks, 0);
+    assert_int_equal(statistics.recorded, 0);
+    assert_int_equal(journal_of(reader).operations, KEYS / 2);
+    for (unsigned round = 0; round < 2; round++) { // before scrubbing, and after
+        assert_int_equal(support_count_present(reader, SUPPORT_WORDS, 0, KEYS), KEYS);
+        assert_int_equal(support_count_present(reader, SUPPORT_WORDS, SUPPORT_ABSENT, KEYS),
+                         support_count_present(writer, SUPPORT_WORDS, SUPPORT_ABSENT, KEYS));
+        uint64_t cursor = 0;
+        perhaps_error error = SUPPORT_ERROR;
+        support_assert_failed(perhaps_scrub(reader, &cursor, 1, &error), PERHAPS_E_UNSUPPORTED, &error);
+        assert_int_equal(cursor, 0);
+    }
+    assert_int_equal(support_stats(reader).damaged_answers, 0);
+    support_assert_same(reader, writer);
+    perhaps_free(reader);
+}
+
+// Damage is found when the file is opened, with records in the journal and without.
+static void check_damaged(const char *path)
+{
+    struct support_bytes bytes = support_read_file(path);
+    bytes.data[bytes.size - 100] ^= 1; // in the last chunk
+    support_write_file(path, bytes.data, bytes.size);
+    const perhaps_load_options touch = {.size = sizeof touch, .flags = PERHAPS_OPEN_FIRST_TOUCH};
+    perhaps_filter *reader = NULL;
+    perhaps_error error = SUPPORT_ERROR;
+    support_assert_failed(perhaps_open(path, &touch, &reader, &error), PERHAPS_E_DAMAGED, &error);
+    assert_null(reader);
+    free(bytes.data);
+}
+
+static void test_first_touch_of_what_has_a_journal(void **state)
+{
+    char *path = support_path(state, "filter");
+    char *name = support_path(state, "filter.journal");
+    for (size_t shape = 0; shape < SUPPORT_COUNT(touched_shapes); shape++) {
+        for (unsigned folded = 0; folded < 2; folded++) {
+            perhaps_filter *writer = begin_touched(shape, path);
+            check_touched(path, writer);
+            assert_int_equal(folded != 0 ? perhaps_fold_journal(writer, NULL) : PERHAPS_OK, PERHAPS_OK);
+            perhaps_free(writer);
+            check_damaged(path);
+            assert_int_equal(unlink(path) + unlink(name), 0);
+        }
+    }
+    free(name);
+    free(path);
+}
+
+// The journal knows keys; compacting moves what it knows nothing of.
+static void test_no_compacting_beside_a_journal(void **state)
+{
+    char *path = support_path(state, "filter");
+    char *name = support_path(state, "filter.journal");
+    perhaps_filter *filter = begin_touched(4, path);
+    for (uint64_t i = 0; i < KEYS - 10; i++) { // so that there is much to do
+        uint8_t key[SUPPORT_KEY_MAX];
+        assert_int_equal(perhaps_remove(filter, key, support_key(SUPPORT_WORDS, i, key)), 1);
+    }
+    assert_true(support_stats(filter).layers > 1);
+    struct support_bytes before[] = {support_encode(filter), support_read_file(path), support_read_file(name)};
+    perhaps_compaction result = {.size = sizeof result, .layers = 4711};
+    perhaps_error error = SUPPORT_ERROR;
+    support_assert_failed(perhaps_compact(filter, 0, &result, &error), PERHAPS_E_UNSUPPORTED, &error);
+    assert_non_null(strstr(error.text, "journal"));
+    assert_int_equal(result.layers, 4711);
+    support_assert_unchanged(filter, before[0]);
+    struct support_bytes after[] = {support_encode(filter), support_read_file(path), support_read_file(name)};
+    for (size_t i = 0; i < SUPPORT_COUNT(before); i++) {
+        assert_true(support_bytes_equal(before[i], after[i]));
+        free(before[i].data);
+        free(after[i].data);
+    }
+    perhaps_free(filter);
+    free(name);
+    free(path);
+}
+
 #define test_in_directory(test) cmocka_unit_test_setup_teardown(test, support_make_directory, support_remove_directory)
 
 // What is flushed when is the matter of test_durable_faults; here it would only take time.
@@ -247,6 +359,8 @@ int main(void)
         test_in_directory(test_foreign_files),
         test_in_directory(test_torn_end),
         test_in_directory(test_folded_while_it_is_opened),
+        test_in_directory(test_first_touch_of_what_has_a_journal),
+        test_in_directory(test_no_compacting_beside_a_journal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -373,7 +373,7 @@ static void test_void_records(void **state)
 }
 
 // One call with a failing allocation.
-enum call { BEGIN, ADD, FOLD, OPEN_DURABLE, OPEN_READER, OPEN_APPENDER, CALLS };
+enum call { BEGIN, ADD, FOLD, OPEN_DURABLE, OPEN_READER, OPEN_TOUCHED, OPEN_APPENDER, CALLS };
 
 struct attempt {
     const char *path;
@@ -411,13 +411,14 @@ static void change_without_memory(struct attempt *attempt, enum call call, perha
 static void open_without_memory(struct attempt *attempt, enum call call)
 {
     perhaps_load_options load_options = {.size = sizeof load_options, .allocator = &attempt->allocator};
+    load_options.flags = call == OPEN_TOUCHED ? PERHAPS_OPEN_FIRST_TOUCH : 0; // which opens the file twice
     perhaps_journal_options options = {.size = sizeof options, .load = &load_options};
     perhaps_filter *opened = NULL;
     perhaps_appender *appender = NULL;
     attempt->memory.fail_at = attempt->memory.calls + attempt->fail;
-    attempt->result = call == OPEN_DURABLE  ? perhaps_open_durable(attempt->path, &options, &opened, NULL)
-                      : call == OPEN_READER ? perhaps_open(attempt->path, &load_options, &opened, NULL)
-                                            : perhaps_appender_open(attempt->path, &options, &appender, NULL);
+    attempt->result = call == OPEN_DURABLE    ? perhaps_open_durable(attempt->path, &options, &opened, NULL)
+                      : call == OPEN_APPENDER ? perhaps_appender_open(attempt->path, &options, &appender, NULL)
+                                              : perhaps_open(attempt->path, &load_options, &opened, NULL);
     assert_int_equal(opened != NULL || appender != NULL, attempt->result == PERHAPS_OK);
     perhaps_free(opened);
     perhaps_appender_close(appender);
