@@ -69,6 +69,9 @@ int command_compact(const struct arguments *arguments)
         status = filter_open_copy(arguments->operands[0], &filter);
     }
     if (status == STATUS_OK) {
+        status = filter_refuse_journal(arguments->operands[0], filter);
+    }
+    if (status == STATUS_OK) {
         status = compact_and_save(arguments, filter);
     }
     perhaps_free(filter);

@@ -180,7 +180,10 @@ int command_rebuild(const struct arguments *arguments)
     if (refuse_both(arguments) != STATUS_OK || filter_open_locked(arguments, &r.present) != STATUS_OK) {
         return STATUS_ERROR;
     }
-    int status = take_options(&r);
+    int status = filter_refuse_journal(r.path, r.present);
+    if (status == STATUS_OK) {
+        status = take_options(&r);
+    }
     if (status == STATUS_OK) {
         status = given(arguments, OPTION_STORE) ? from_store(&r) : from_keys(&r);
     }

@@ -112,6 +112,7 @@ static int remove_and_save(struct removal *removal)
     int status = visit_keys(removal->arguments, 1, false, remove_batch, removal);
     progress_end();
     if (status == STATUS_OK && removal->removed + removal->ambiguous > 0) { // both are counted in it
+        (void)perhaps_set_position(removal->filter, NULL, 0);               // it lacks keys that its store may have
         status = filter_keep(removal->path, removal->filter);
     }
     if (status != STATUS_OK || tell_removed(removal) != STATUS_OK) {

@@ -149,6 +149,13 @@ bool filter_is_durable(const perhaps_filter *filter)
     return journal_of(filter).limit != 0;
 }
 
+int filter_refuse_journal(const char *path, const perhaps_filter *filter)
+{
+    return journal_of(filter).file_id == 0
+               ? STATUS_OK
+               : fail(path, "has a journal, and its file cannot be replaced; make a filter of another name");
+}
+
 int filter_keep(const char *path, const perhaps_filter *filter)
 {
     return filter_is_durable(filter) ? STATUS_OK : filter_save(path, filter);

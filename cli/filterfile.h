@@ -36,6 +36,9 @@ int filter_open_locked(const struct arguments *arguments, perhaps_filter **filte
 
 bool filter_is_durable(const perhaps_filter *filter);
 
+// Refuses a filter with a journal, whose file cannot be replaced.
+int filter_refuse_journal(const char *path, const perhaps_filter *filter);
+
 // filter_save(), unless what was changed is in the file already.
 int filter_keep(const char *path, const perhaps_filter *filter);
 

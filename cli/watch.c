@@ -304,20 +304,24 @@ static int take_shape(struct watch *watch, perhaps_filter **present, perhaps_opt
         return STATUS_ERROR;
     }
     int code = filter_load(watch->g->path, PERHAPS_OPEN_COPY | PERHAPS_OPEN_SHARED, present, &error);
-    if (code == PERHAPS_E_KEY) { // a keyed filter is not to become one that anybody can foresee, by a slip
+    // What is no filter, or cannot be read now, is not to be overwritten by a slip; nor a keyed filter by one without a key.
+    bool missing = code == PERHAPS_E_IO && error.system_error == ENOENT;
+    if (code < 0 && !missing && code != PERHAPS_E_DAMAGED) {
         return fail_library(watch->g->path, code, &error);
     }
     if (code == 0) {
-        if (filter_needs_bytes(watch->g->path, *present) != STATUS_OK) {
+        if (filter_needs_bytes(watch->g->path, *present) != STATUS_OK ||
+            filter_refuse_journal(watch->g->path, *present) != STATUS_OK) {
             return STATUS_ERROR;
         }
         filter_options(*present, next);
     }
+    uint32_t kind = next->kind;
     if (option_rate(arguments, OPTION_FPR, &next->fpr) != STATUS_OK ||
         option_kind(arguments, OPTION_KIND, &next->kind) != STATUS_OK) {
         return STATUS_ERROR;
     }
-    if (*present != NULL && given(arguments, OPTION_KIND)) {
+    if (*present != NULL && next->kind != kind) {
         filter_options_of_kind(next);
     }
     return STATUS_OK;

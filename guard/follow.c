@@ -387,6 +387,9 @@ static int open_file(struct perhaps_guard *guard, const char *path, const perhap
     const char *why = differs(guard, *filter);
     if (why == NULL) {
         why = perhaps__guard_record_read(*filter, guard->following.identity, record);
+        perhaps_journal journal = {.size = sizeof journal};
+        (void)perhaps_journal_of(*filter, &journal);
+        record->exact = record->exact && journal.file_id == 0; // a durable filter may be ahead of its position
     }
     return why != NULL ? fail_file(error, path, why) : 0;
 }

@@ -128,13 +128,16 @@ static int fail_connect(const struct perhaps__guard_postgres_source *source, per
                                perhaps__guard_postgres_words(PQerrorMessage(source->connection), words, sizeof words));
 }
 
-// Nothing here writes, whatever a query calls. A lock_timeout of 0 would wait for ever.
+// Nothing here writes, whatever a query calls; and each statement sees what was committed before it, whatever the role is set
+// to (see begin_snapshot()). A lock_timeout of 0 would wait for ever.
 static int set_session(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
     unsigned wait = source->options->wait_milliseconds;
     wait = wait == 0 ? 1 : wait;
-    char sql[128];
-    (void)snprintf(sql, sizeof sql, "SET default_transaction_read_only = on; SET lock_timeout = %u",
+    char sql[192];
+    (void)snprintf(sql, sizeof sql,
+                   "SET default_transaction_read_only = on; "
+                   "SET default_transaction_isolation = 'read committed'; SET lock_timeout = %u",
                    wait < INT_MAX ? wait : INT_MAX);
     PGresult *result = PQexec(source->connection, sql);
     int code = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : perhaps__guard_postgres_fail(source, result, error);

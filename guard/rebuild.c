@@ -50,7 +50,9 @@ static int options_of_next(struct perhaps_guard *guard, uint64_t capacity, perha
                            perhaps_error *error)
 {
     perhaps_statistics now = {.size = sizeof now};
+    (void)pthread_mutex_lock(&guard->exchange); // a save may set the position
     (void)perhaps_stats(guard->current->asked, &now);
+    (void)pthread_mutex_unlock(&guard->exchange);
     if (!guard->has_next && now.hash_source == PERHAPS_HASH_SIPHASH) {
         struct perhaps__guard_failure failure = {.code = PERHAPS_E_KEY, .subject = "next"};
         return perhaps__guard_fail(error, failure,

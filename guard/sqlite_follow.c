@@ -405,6 +405,14 @@ static int changes_from(const struct perhaps__guard_sqlite_following *following,
     }
 }
 
+// A database that another one was put in the place of is asked to its end, by connections that have it open.
+static int refuse_moved(const struct perhaps__guard_sqlite_source *source, perhaps_error *error)
+{
+    int moved = 0;
+    (void)sqlite3_file_control(source->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved == 0 ? 0 : cannot_tell(source, error, "another file has taken its place; open the store anew");
+}
+
 static int each_change(void *context, const perhaps_store_position *from, perhaps_store_position *to,
                        perhaps_store_change *change, void *visitor, perhaps_error *error)
 {
@@ -416,7 +424,8 @@ static int each_change(void *context, const perhaps_store_position *from, perhap
         return cannot_tell(&following->source, error, "the position is not one that this release knows");
     }
     (void)pthread_mutex_lock(&sqlite->following.lock);
-    int code = begin(&following->source, &now.at[SCHEMA], error);
+    int code = refuse_moved(&following->source, error);
+    code = code < 0 ? code : begin(&following->source, &now.at[SCHEMA], error);
     if (code == 0) {
         code = changes_from(following, &then, &now, change, visitor, error);
         end(&following->source);
@@ -490,10 +499,10 @@ static int start(perhaps_store_sqlite *sqlite, perhaps_error *error)
         code = perhaps__guard_log_init(&following->log, &following->source, error);
     }
     if (code == 0 && options->query == NULL) {
-        following->identity = sqlite3_mprintf("sqlite%.0d \"%w\".\"%w\"", (int)options->canonical, following->log.table,
+        following->identity = sqlite3_mprintf("sqlite%d \"%w\".\"%w\"", (int)options->canonical, following->log.table,
                                               following->log.column);
     } else if (code == 0) {
-        following->identity = sqlite3_mprintf("sqlite%.0d %s", (int)options->canonical, options->query);
+        following->identity = sqlite3_mprintf("sqlite%d %s", (int)options->canonical, options->query);
     }
     if (code == 0) {
         code = following->identity != NULL ? 0 : perhaps__guard_sqlite_fail(&following->source, SQLITE_NOMEM, error);

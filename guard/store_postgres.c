@@ -220,10 +220,11 @@ static int visit_rows(const struct perhaps__guard_postgres_source *source, visit
     return code;
 }
 
-// The snapshot is taken by the first statement behind BEGIN.
+// One SELECT sees one snapshot at this level too, and takes it when it has the table's lock. That of REPEATABLE READ is taken
+// before: a table that another session rewrote meanwhile (ALTER TABLE, TRUNCATE) is empty to it.
 static int begin_snapshot(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
-    PGresult *result = PQexec(source->connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    PGresult *result = PQexec(source->connection, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY");
     int code = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : perhaps__guard_postgres_fail(source, result, error);
     PQclear(result);
     return code;
@@ -232,8 +233,8 @@ static int begin_snapshot(const struct perhaps__guard_postgres_source *source, p
 static int list(const struct perhaps__guard_postgres_source *source, visit_key *visit, void *visitor,
                 perhaps_error *error)
 {
-    char *sql = perhaps__guard_postgres_print("SELECT DISTINCT q.key FROM (%s\n) AS q(key) WHERE q.key IS NOT NULL",
-                                              source->keys);
+    char *sql = perhaps__guard_postgres_print("SELECT DISTINCT %sq.key%s FROM (%s\n) AS q(key) WHERE q.key IS NOT NULL",
+                                              source->before, source->after, source->keys);
     int code = sql == NULL ? fail_memory(source, error) : begin_snapshot(source, error);
     if (code == 0 && PQsendQueryParams(source->connection, sql, 0, NULL, NULL, NULL, NULL, 1) == 0) {
         code = perhaps__guard_postgres_fail(source, NULL, error);

@@ -163,8 +163,9 @@ int perhaps__guard_sqlite_list(const struct perhaps__guard_sqlite_source *source
     int code = 0;
     sqlite3_stmt *statement = perhaps__guard_sqlite_prepare(
         source, &code, error,
-        "WITH perhaps_keys(key) AS (%s\n) SELECT DISTINCT key FROM perhaps_keys WHERE typeof(key) IN ('text', %Q)",
-        keys, source->options->canonical == 0 ? "blob" : "text");
+        "WITH perhaps_keys(key) AS (%s\n) SELECT DISTINCT %skey%s FROM perhaps_keys WHERE typeof(key) IN ('text', %Q)",
+        keys, forms[source->options->canonical].before, forms[source->options->canonical].after,
+        source->options->canonical == 0 ? "blob" : "text");
     if (statement == NULL) {
         return code;
     }

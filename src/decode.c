@@ -31,8 +31,7 @@ static int make_layers(const struct perhaps__decoder *decoder)
         if (layer == NULL) {
             return perhaps__decode_fail_memory(decoder);
         }
-        if (!layer->operations->is_sound(layer) ||
-            layer->shape.policy != decoder->filter->layers[0]->shape.policy) {
+        if (!layer->operations->is_sound(layer) || layer->shape.policy != decoder->filter->layers[0]->shape.policy) {
             return perhaps__decode_fail_damaged(decoder, "shape of a layer");
         }
     }

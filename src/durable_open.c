@@ -216,18 +216,27 @@ static bool examine(const char *target, bool *journaled)
 {
     uint8_t bytes[PERHAPS_FIXED_SIZE];
     struct perhaps__fixed_fields fixed;
+    struct stat status;
     *journaled = false;
-    int file = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) {
+    if (stat(target, &status) != 0) {
         return errno == ENOENT;
     }
+    if (!S_ISREG(status.st_mode)) {
+        return true; // and is refused as such
+    }
+    int file = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) {
+        return false;
+    }
     ssize_t got = pread(file, bytes, sizeof bytes, 0);
-    perhaps__close_quietly(file);
+    int reason = errno;
+    (void)close(file);
+    errno = reason;
     if (got == (ssize_t)sizeof bytes) {
         perhaps__fixed_load(&fixed, bytes);
         *journaled = fixed.magic == PERHAPS_MAGIC && (fixed.flags & PERHAPS_FLAG_JOURNAL) != 0;
     }
-    return got >= 0 || errno == EISDIR || errno == EINVAL; // what cannot be read at all is not a file, and is refused as such
+    return got >= 0;
 }
 
 static int refuse_journaled(const char *path, const char *target, perhaps_error *error)

@@ -157,10 +157,10 @@ static bool is_same_journal(const struct perhaps__origin *origin)
 {
     char path[PATH_MAX];
     struct stat status;
-    return origin->journal == 0 || (perhaps__journal_path(origin->path, path) && stat(path, &status) == 0 &&
-                                    origin->journal == status.st_ino && origin->journal_size == status.st_size &&
-                                    origin->journal_modified.tv_sec == status.st_mtim.tv_sec &&
-                                    origin->journal_modified.tv_nsec == status.st_mtim.tv_nsec);
+    return origin->journal == 0 ||
+           (perhaps__journal_path(origin->path, path) && stat(path, &status) == 0 && origin->journal == status.st_ino &&
+            origin->journal_size == status.st_size && origin->journal_modified.tv_sec == status.st_mtim.tv_sec &&
+            origin->journal_modified.tv_nsec == status.st_mtim.tv_nsec);
 }
 
 static bool remember_origin(perhaps_filter *filter, const char *path, const struct stat *status)

@@ -187,7 +187,7 @@ PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite)
  * NULL as well. Questions go through one connection and a statement prepared once; threads take turns. When the connection
  * is lost, a question is asked once more through a new one; when there is none to be had, that is PERHAPS_E_IO, never
  * "no", and the next question tries again. A listing has a connection of its own, holds only a row at a time in memory, and
- * sees one snapshot (REPEATABLE READ; PERHAPS_STORE_SNAPSHOT): no writer waits for it. A visit may ask and list.
+ * sees one snapshot (that of one SELECT; PERHAPS_STORE_SNAPSHOT): no writer waits for it. A visit may ask and list.
  * A child process after fork() must not use the store.
  *
  * perhaps_store_postgres_indexed() is 1 when questions can use an index all the way, otherwise 0.

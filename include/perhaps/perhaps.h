@@ -685,7 +685,8 @@ PERHAPS_API int perhaps_set_metadata(perhaps_filter *filter, const void *metadat
  * perhaps_guard_reload(). A position must be taken from the store *before* the filter is encoded: then the file lacks no key
  * that the store had at it.
  *
- * perhaps_clear() drops the position: the empty filter lacks them all.
+ * perhaps_clear() drops the position: the empty filter lacks them all. perhaps_remove() keeps it: whoever removes keys that the
+ * store has sets none (NULL, 0).
  *
  * Pointers, results and threads as for metadata; the limit is PERHAPS_POSITION_MAX. */
 #define PERHAPS_POSITION_MAX 4096
