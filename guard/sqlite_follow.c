@@ -126,6 +126,9 @@ static int read_version(const struct perhaps__guard_sqlite_following *following,
 static int compare_versions(const struct perhaps__guard_sqlite_following *following, const struct words *from,
                             const struct words *now, perhaps_error *error)
 {
+    if (!following->steady) {
+        return cannot_tell(&following->source, error, "its keys depend on the time, or on chance");
+    }
     bool same_file = from->at[PROVEN] == 1 &&
                      memcmp(&from->at[PROVEN], &now->at[PROVEN], sizeof from->at[0] * (OPENING - PROVEN)) == 0;
     bool same_version = from->at[OPENING] == now->at[OPENING] && from->at[DATA_VERSION] == now->at[DATA_VERSION];
@@ -486,6 +489,15 @@ static int check_rows(const struct perhaps__guard_sqlite_following *following, p
     return 0;
 }
 
+// What is listed, and what is looked up.
+static bool is_steady(const perhaps_store_sqlite *sqlite)
+{
+    const struct perhaps__guard_sqlite_source *source = &sqlite->following.source;
+    const char *query = sqlite->options->query;
+    return (sqlite->keys == NULL || perhaps__guard_sqlite_is_steady(source, sqlite->keys)) &&
+           (query == NULL || perhaps__guard_sqlite_is_steady(source, query));
+}
+
 static int start(perhaps_store_sqlite *sqlite, perhaps_error *error)
 {
     struct perhaps__guard_sqlite_following *following = &sqlite->following;
@@ -495,6 +507,7 @@ static int start(perhaps_store_sqlite *sqlite, perhaps_error *error)
     int code = perhaps__guard_sqlite_open(&following->source, error);
     const perhaps_store_options *options = sqlite->options;
     following->logged = options->query == NULL && options->canonical == 0;
+    following->steady = code == 0 && is_steady(sqlite);
     if (code == 0 && options->query == NULL) {
         code = perhaps__guard_log_init(&following->log, &following->source, error);
     }

@@ -47,4 +47,7 @@ sqlite3_stmt *perhaps__guard_sqlite_prepare(const struct perhaps__guard_sqlite_s
 // code of perhaps.h for it. The statement that failed may be finalized already.
 int perhaps__guard_sqlite_fail(const struct perhaps__guard_sqlite_source *source, int result, perhaps_error *error);
 
+// Whether the rows of a SELECT change only with the database, and not with the time or by chance.
+bool perhaps__guard_sqlite_is_steady(const struct perhaps__guard_sqlite_source *source, const char *keys);
+
 #endif

@@ -19,6 +19,7 @@ struct perhaps__guard_sqlite_following {
     struct perhaps__guard_log log;
     bool logged; // a column, compared byte by byte: a log can tell its changes. Of others only the version is known
     bool appended;
+    bool steady;      // its keys change only when the database does: otherwise no version proves anything
     uint64_t opening; // a random number: positions that only this connection understands have it
     char *identity;
 };

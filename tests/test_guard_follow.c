@@ -319,6 +319,24 @@ static void test_restored_database(void **state)
     perhaps_guard_free(guard);
 }
 
+// Rows that become due without a write: nothing proves that the keys are the same.
+static void test_views_of_the_time(void **state)
+{
+    install_log();
+    run(db, "CREATE VIEW due AS SELECT k FROM t WHERE datetime('now') > '2000-01-01'");
+    perhaps_store_options options = {.size = sizeof options, .table = "due", .column = "k"};
+    perhaps_store_sqlite *other = NULL;
+    perhaps_store_changes changes;
+    perhaps_store_position before;
+    perhaps_store_position now;
+    perhaps_error error = {.size = sizeof error};
+    assert_int_equal(perhaps_store_sqlite_open_options("a.db", &options, &other, &error), 0);
+    assert_int_equal(perhaps_store_sqlite_changes(other, 0, &changes, &error), 0);
+    assert_int_equal(changes.position(changes.context, &before, &error), 0);
+    assert_int_equal(changes.each_change(changes.context, &before, &now, NULL, NULL, &error), 1);
+    perhaps_store_sqlite_close(other);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +353,7 @@ int main(int argc, char **argv)
         TEST(test_files_that_are_not_exact),
         TEST(test_gaps),
         TEST(test_restored_database),
+        TEST(test_views_of_the_time),
     };
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);

@@ -426,10 +426,10 @@ static void test_canonical_listing(void **state)
     perhaps_store_postgres *postgres = open_options(&options);
     struct visits visits = {0};
     assert_int_equal(list(postgres, &visits, NULL), 0);
-    assert_int_equal(visits.count, 2);
-    assert_memory_equal(visits.bytes, "\3ann\3ann", 8);
+    assert_int_equal(visits.count, 1); // as often as it is counted: a filter takes few copies of one key
+    assert_memory_equal(visits.bytes, "\3ann", 4);
     assert_int_equal(count_keys(postgres), 1);
-    assert_int_equal(store_of(postgres).flags, PERHAPS_STORE_SNAPSHOT); // a key may come twice
+    assert_int_equal(store_of(postgres).flags, PERHAPS_STORE_SNAPSHOT);
     perhaps_store_postgres_close(postgres);
     options = column_of("t", "ch");
     options.canonical = PERHAPS_CANONICAL_RTRIM;
@@ -475,8 +475,9 @@ static void test_listing_stops(void **state)
     perhaps_store_postgres_close(postgres);
 }
 
-// One statement has one snapshot, but what it calls can have others, unless the transaction has one.
-static void test_listings_are_one_transaction(void **state)
+// One statement has one snapshot, which it takes behind its locks. (That of REPEATABLE READ is taken before: a table that is
+// rewritten meanwhile would be listed as empty.)
+static void test_listings_are_one_statement(void **state)
 {
     perhaps_store_options options =
         query_of("SELECT $1::text", "SELECT name || ' ' || setting FROM pg_catalog.pg_settings"
@@ -486,7 +487,7 @@ static void test_listings_are_one_transaction(void **state)
     assert_int_equal(list(postgres, &visits, NULL), 0);
     assert_int_equal(visits.count, 2);
     visits.bytes[visits.used] = '\0';
-    assert_contains_text(visits.bytes, "transaction_isolation repeatable read");
+    assert_contains_text(visits.bytes, "transaction_isolation read committed");
     assert_contains_text(visits.bytes, "transaction_read_only on");
     perhaps_store_postgres_close(postgres);
 }
@@ -560,7 +561,7 @@ int main(void)
         TEST(test_canonical_forms),
         TEST(test_canonical_listing),
         TEST(test_listing_stops),
-        TEST(test_listings_are_one_transaction),
+        TEST(test_listings_are_one_statement),
         TEST(test_visits_may_ask_and_list),
         TEST(test_indexed),
     };

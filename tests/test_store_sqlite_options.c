@@ -164,8 +164,8 @@ static void test_listing_in_a_form(void **state)
     perhaps_store_sqlite *sqlite = open_options(&options);
     struct visits visits = {0};
     assert_int_equal(list(sqlite, &visits, NULL), 0);
-    assert_int_equal(visits.count, 2);
-    assert_memory_equal(visits.bytes, "\3ann\3ann", 8);
+    assert_int_equal(visits.count, 1); // as often as it is counted: a filter takes few copies of one key
+    assert_memory_equal(visits.bytes, "\3ann", 4);
     assert_int_equal(count_keys(sqlite), 1);
     perhaps_store store;
     assert_int_equal(perhaps_store_sqlite_store(sqlite, &store), 0);
