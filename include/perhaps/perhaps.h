@@ -166,7 +166,7 @@ enum perhaps_kind {
 
 /* What a second add of the same key does. Numbers are part of the file format. bloom and blocked have no choice. */
 enum perhaps_policy {
-    PERHAPS_POLICY_DEFAULT = 0,     /* multiset where there is a choice */
+    PERHAPS_POLICY_DEFAULT = 0,     /* multiset where there is a choice; unique in cuckoo filters that grow */
     PERHAPS_POLICY_MULTISET = 1,    /* counting, cuckoo: every add counts, every remove takes one back */
     PERHAPS_POLICY_UNIQUE = 2,      /* cuckoo: an add whose fingerprint is there already takes no slot. remove is
                                        refused: it could take away the only slot of several keys */
