@@ -20,6 +20,8 @@
 
 #include <perhaps/guard.h>
 
+#include "visits.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
@@ -134,27 +136,6 @@ static inline uint64_t count_keys(perhaps_store_sqlite *sqlite)
         fail_msg("%s", error.text);
     }
     return count;
-}
-
-// Everything that a listing visits, each key after its length, in the order of the visits.
-struct visits {
-    char bytes[512];
-    size_t used;
-    size_t count;
-    size_t stop_after;
-    int stop_with;
-};
-
-static inline int note_visit(void *visitor, const void *key, size_t length)
-{
-    struct visits *visits = visitor;
-    assert_non_null(key);
-    assert_true(visits->used + 1 + length <= sizeof visits->bytes);
-    visits->bytes[visits->used++] = (char)length;
-    memcpy(visits->bytes + visits->used, key, length);
-    visits->used += length;
-    visits->count++;
-    return visits->count == visits->stop_after ? visits->stop_with : 0;
 }
 
 static inline int list(perhaps_store_sqlite *sqlite, struct visits *visits, perhaps_error *error)

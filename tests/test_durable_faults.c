@@ -222,6 +222,17 @@ static void test_every_failure(void **state)
     free_story(&story);
 }
 
+// A save removes what dead processes and failed saves left in its folder.
+static void save_elsewhere(void **state)
+{
+    perhaps_filter *cleaner = make_filter();
+    char *other = support_path(state, "other");
+    support_save(cleaner, other);
+    (void)unlink(other);
+    free(other);
+    perhaps_free(cleaner);
+}
+
 // The disk is gone from some operation on: the steps that were done until then are there when it is back. The one that failed
 // may be, too, if it could neither be written nor cut off.
 static void test_disk_gone(void **state)
@@ -259,12 +270,7 @@ static void test_disk_gone(void **state)
         } else {
             perhaps_free(filter);
         }
-        perhaps_filter *cleaner = make_filter(); // of what could not be removed
-        char *other = support_path(state, "other");
-        support_save(cleaner, other);
-        (void)unlink(other);
-        free(other);
-        perhaps_free(cleaner);
+        save_elsewhere(state); // and remove what could not be removed
         remove_files(&story);
     }
     free_story(&story);
@@ -405,12 +411,7 @@ static void test_killed_before_every_operation(void **state)
         } else {
             assert_int_equal(said, 0);
         }
-        perhaps_filter *cleaner = make_filter(); // saves remove what the dead left
-        char *other = support_path(state, "other");
-        support_save(cleaner, other);
-        (void)unlink(other);
-        free(other);
-        perhaps_free(cleaner);
+        save_elsewhere(state);
         remove_files(&story);
     }
     free_story(&story);
