@@ -86,8 +86,8 @@ static void print_kind(uint32_t kind, double fpr)
 int main(int argc, char **argv)
 {
     static const double rates[] = {0.03, 0.01, 0.001, 0.0001};
-    keys = argc > 1 ? strtoull(argv[1], NULL, 10) : keys;
-    rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : rounds;
+    keys = harness_count(argc, argv, 1, keys);
+    rounds = (unsigned)harness_count(argc, argv, 2, rounds);
     rounds = rounds < 1 ? 1 : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
     printf("| p | kind | bits a key | add | look up, present | look up, absent | remove |\n");
     printf("|--:|---|--:|--:|--:|--:|--:|\n");

@@ -145,7 +145,7 @@ static void run(uint64_t capacity, uint32_t triggers, const char *title)
 
 int main(int argc, char **argv)
 {
-    uint64_t capacity = argc > 1 ? (uint64_t)strtod(argv[1], NULL) : 100000;
+    uint64_t capacity = harness_count(argc, argv, 1, 100000);
     if (capacity < STEPS_TO_CAPACITY) {
         (void)fprintf(stderr, "guard_growth: a capacity of at least %d, please\n", STEPS_TO_CAPACITY);
         return 1;

@@ -147,9 +147,9 @@ static void measure_kind(uint32_t kind)
 
 int main(int argc, char **argv)
 {
-    keys = argc > 1 ? strtoull(argv[1], NULL, 10) : keys;
-    rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : rounds;
-    threads = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : threads;
+    keys = harness_count(argc, argv, 1, keys);
+    rounds = (unsigned)harness_count(argc, argv, 2, rounds);
+    threads = (unsigned)harness_count(argc, argv, 3, threads);
     if (keys == 0 || rounds == 0 || rounds > MOST_ROUNDS || threads == 0 || threads > MOST_THREADS) {
         (void)fprintf(stderr, "guard_overhead: give keys, rounds (at most %d) and threads (at most %d)\n", MOST_ROUNDS,
                       MOST_THREADS);

@@ -32,6 +32,19 @@ void harness_must(int result, const char *what)
     }
 }
 
+uint64_t harness_count(int argc, char **argv, int i, uint64_t otherwise)
+{
+    if (i >= argc) {
+        return otherwise;
+    }
+    char *end = NULL;
+    double value = strtod(argv[i], &end);
+    if (end == argv[i] || *end != '\0' || !(value >= 1.0 && value <= 1e12)) {
+        harness_die("'%s' is not a count from 1 to 1e12", argv[i]);
+    }
+    return (uint64_t)value;
+}
+
 double harness_now(void)
 {
     struct timespec now;

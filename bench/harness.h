@@ -62,6 +62,10 @@ _Noreturn void harness_die(const char *format, ...) __attribute__((format(printf
 // Ends the program when a call of the library failed.
 void harness_must(int result, const char *what);
 
+// Argument number i of a program, a count such as "10000000" or "1e7", or `otherwise` where there is none; ends the
+// program when it is no count from 1 to 10^12.
+uint64_t harness_count(int argc, char **argv, int i, uint64_t otherwise);
+
 // Nanoseconds of a clock that never runs backwards.
 double harness_now(void);
 

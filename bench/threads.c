@@ -114,12 +114,12 @@ static void measure_kind(uint32_t kind)
 
 int main(int argc, char **argv)
 {
-    keys = argc > 1 ? strtoull(argv[1], NULL, 10) : keys;
-    rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : rounds;
+    keys = harness_count(argc, argv, 1, keys);
+    rounds = (unsigned)harness_count(argc, argv, 2, rounds);
     rounds = rounds < 1 ? 1 : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
     printf("%llu keys, batches of ready hashes, medians of %u rounds, ns a key\n", (unsigned long long)keys, rounds);
     printf("%-9s %-8s %8s %8s %6s %8s %6s\n", "kind", "", "alone", "shared", "ratio", "2 threads", "gain");
-    uint32_t only = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+    uint32_t only = (uint32_t)harness_count(argc, argv, 3, 0);
     for (uint32_t kind = 1; perhaps_kind_name(kind) != NULL; kind++) {
         if (only == 0 || only == kind) {
             measure_kind(kind);

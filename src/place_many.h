@@ -98,9 +98,11 @@ PERHAPS_CELL_INLINE void perhaps__ring_go_on(perhaps__key *ring, const struct pe
 
 /* ---------------------------------------------------------------- asking, far */
 
-// Keys whose cells so far were all set, dense: their placed hashes, and where their results go.
+// Keys whose cells so far were all set, dense: their placed hashes, the position that is tested next, and where their
+// results go.
 struct perhaps__undecided {
     uint64_t placed[PERHAPS_PLACE_BLOCK];
+    uint64_t position[PERHAPS_PLACE_BLOCK];
     uint16_t index[PERHAPS_PLACE_BLOCK];
     size_t count;
 };
@@ -120,9 +122,11 @@ PERHAPS_CELL_INLINE void perhaps__begin_rounds(const struct perhaps__view *view,
     for (size_t i = 0; i < count; i++) {
         uint64_t placed = perhaps__place(hashes[i], view->seed_key);
         struct perhaps__walk walk = perhaps__walk_start(placed);
-        perhaps__cell_fetch(view->memory, perhaps__walk_next(&walk, view->range), width);
+        uint64_t position = perhaps__walk_next(&walk, view->range);
+        perhaps__cell_fetch(view->memory, position, width);
         perhaps__fetch_hashes(hashes + i);
         undecided->placed[i] = placed;
+        undecided->position[i] = position;
         undecided->index[i] = (uint16_t)i;
     }
     undecided->count = count;
@@ -135,8 +139,28 @@ PERHAPS_CELL_INLINE uint64_t perhaps__next_if(bool set, uint64_t next, uint64_t 
     return position ^ ((position ^ next) & (0 - (uint64_t)set));
 }
 
-// Tests positions `from` to `to` - 1 of the undecided keys, and asks for positions `to` to `end` - 1 of those that
-// remain so. For a decided key it asks for a line that is here already.
+// Tests one position of the undecided keys, and asks for the next one, number `next`, of those that remain so. For a
+// decided key it asks for a line that is here already.
+PERHAPS_CELL_INLINE void perhaps__run_single(const struct perhaps__view *view, uint64_t next,
+                                             struct perhaps__undecided *undecided, unsigned width)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < undecided->count; i++) {
+        uint64_t placed = undecided->placed[i];
+        uint64_t position = undecided->position[i];
+        struct perhaps__walk walk = perhaps__walk_from(placed, next);
+        uint64_t later = perhaps__walk_next(&walk, view->range);
+        bool set = perhaps__cell_is_set(view->memory, position, width);
+        perhaps__cell_fetch(view->memory, perhaps__next_if(set, later, position), width);
+        undecided->placed[kept] = placed;
+        undecided->position[kept] = later;
+        undecided->index[kept] = undecided->index[i];
+        kept += set;
+    }
+    undecided->count = kept;
+}
+
+// The same for positions `from` to `to` - 1, and `to` to `end` - 1. They are computed again: few keys come so far.
 PERHAPS_CELL_INLINE void perhaps__run_round(const struct perhaps__view *view, uint64_t from, uint64_t to, uint64_t end,
                                             struct perhaps__undecided *undecided, unsigned width)
 {
@@ -160,17 +184,20 @@ PERHAPS_CELL_INLINE void perhaps__run_round(const struct perhaps__view *view, ui
     undecided->count = kept;
 }
 
-// Rounds of 1, 1, 2, 3, 5, ... positions. Half of the absent keys leave at each position, so two single ones come
-// first; after them most keys are present ones, and longer rounds cost those less work: k = 7 takes four rounds, not
-// seven, for 2.2 lines an absent key instead of 2.0. Returns how many keys are present.
+// Rounds of 1, 1, 1, 2, 3, 5, ... positions. Half of the absent keys leave at each position, so single ones come first;
+// after them most keys are present ones, and longer rounds cost those less work: k = 7 takes five rounds, not seven, for
+// 2.1 lines an absent key instead of 2.0. Returns how many keys are present.
 PERHAPS_CELL_INLINE size_t perhaps__ask_by_rounds(const struct perhaps__view *view, const uint64_t *hashes,
                                                   size_t count, uint8_t *out, unsigned width)
 {
     struct perhaps__undecided undecided;
     perhaps__begin_rounds(view, hashes, count, &undecided, width);
     uint64_t from = 0;
-    uint64_t to = 1;
-    uint64_t length = 1;
+    for (; from < 2 && from + 1 < view->positions; from++) {
+        perhaps__run_single(view, from + 1, &undecided, width);
+    }
+    uint64_t to = from + 1;
+    uint64_t length = 2;
     while (from < to) {
         uint64_t end = perhaps__min(to + length, view->positions);
         perhaps__run_round(view, from, to, end, &undecided, width);
@@ -223,9 +250,9 @@ PERHAPS_CELL_INLINE void perhaps__ask_far(const struct perhaps__view *shared, co
 /* ---------------------------------------------------------------- asking, near */
 
 // In an array that fits the cache, waiting is short and only mispredicted branches are dear: two positions of every
-// key are tested together, and all the others of the quarter that is left.
-PERHAPS_CELL_INLINE void perhaps__ask_in_cache(const struct perhaps__view *view, const uint64_t *hashes, size_t count,
-                                               uint8_t *out, unsigned width)
+// key are tested together, and all the others of the quarter that is left. Returns how many keys are present.
+PERHAPS_CELL_INLINE size_t perhaps__ask_in_cache(const struct perhaps__view *view, const uint64_t *hashes, size_t count,
+                                                 uint8_t *out, unsigned width)
 {
     const void *memory = view->memory;
     struct perhaps__undecided undecided;
@@ -241,6 +268,7 @@ PERHAPS_CELL_INLINE void perhaps__ask_in_cache(const struct perhaps__view *view,
         undecided.index[undecided.count] = (uint16_t)i;
         undecided.count += first & second;
     }
+    size_t present = 0;
     for (size_t i = 0; i < undecided.count; i++) {
         struct perhaps__walk walk = perhaps__walk_from(undecided.placed[i], 2);
         bool all = true;
@@ -248,16 +276,35 @@ PERHAPS_CELL_INLINE void perhaps__ask_in_cache(const struct perhaps__view *view,
             all &= perhaps__cell_is_set(memory, perhaps__walk_next(&walk, view->range), width);
         }
         out[undecided.index[i]] = all;
+        present += all;
     }
+    return present;
+}
+
+// One key after the other, up to its first clear cell: where hardly a key is absent, branches are predicted. Returns how
+// many keys are present.
+PERHAPS_CELL_INLINE size_t perhaps__ask_each(const struct perhaps__view *view, const uint64_t *hashes, size_t count,
+                                             uint8_t *out, unsigned width)
+{
+    size_t present = 0;
+    for (size_t i = 0; i < count; i++) {
+        int set = perhaps__ask_cells(view, hashes[i], width);
+        out[i] = (uint8_t)set;
+        present += (size_t)set;
+    }
+    return present;
 }
 
 PERHAPS_CELL_INLINE void perhaps__ask_near(const struct perhaps__view *shared, const uint64_t *hashes, size_t count,
                                            uint8_t *out, unsigned width)
 {
     const struct perhaps__view view = *shared;
+    bool nearly_all = false; // were present in the block before, 15 of 16
     for (size_t i = 0; i < count; i += PERHAPS_PLACE_BLOCK) {
         size_t asked = (size_t)perhaps__min(PERHAPS_PLACE_BLOCK, count - i);
-        perhaps__ask_in_cache(&view, hashes + i, asked, out + i, width);
+        size_t present = nearly_all ? perhaps__ask_each(&view, hashes + i, asked, out + i, width)
+                                    : perhaps__ask_in_cache(&view, hashes + i, asked, out + i, width);
+        nearly_all = asked - present < asked / 16;
     }
 }
 
