@@ -73,7 +73,7 @@ static inline uint64_t *next_line(const struct job *job, struct ring *ring, size
     return line;
 }
 
-static void read_prefetched(struct job *job)
+void limit_read(struct job *job)
 {
     struct ring ring;
     uint64_t sum = 0;
@@ -84,7 +84,7 @@ static void read_prefetched(struct job *job)
     job->sum = sum;
 }
 
-static void write_prefetched(struct job *job)
+void limit_write(struct job *job)
 {
     struct ring ring;
     uint64_t zero = opaque_zero;
@@ -92,8 +92,9 @@ static void write_prefetched(struct job *job)
     start_ring(job, &ring, true);
     for (size_t i = 0; i < job->count; i++) {
         uint64_t *line = next_line(job, &ring, i, true);
-        sum += *line;
-        *line ^= zero;
+        uint64_t value = __atomic_load_n(line, __ATOMIC_RELAXED); // two threads may be here: bench/threads.c
+        sum += value;
+        __atomic_store_n(line, value ^ zero, __ATOMIC_RELAXED);
     }
     job->sum = sum;
 }
@@ -106,8 +107,8 @@ void limit_measure(struct subject *subject, const struct keys *keys, unsigned re
     } limits[] = {
         {OP_LIMIT_DEPENDENT, read_dependent},
         {OP_LIMIT_INDEPENDENT, read_independent},
-        {OP_LIMIT_PREFETCHED, read_prefetched},
-        {OP_LIMIT_WRITE, write_prefetched},
+        {OP_LIMIT_PREFETCHED, limit_read},
+        {OP_LIMIT_WRITE, limit_write},
     };
     struct job job = {
         .hashes = keys->asked[ASKED_PRESENT],

@@ -9,4 +9,9 @@
 // use.
 void limit_measure(struct subject *subject, const struct keys *keys, unsigned repetition);
 
+// One pass over the lines of job->hashes, fetched ahead: what a batch can at best take. The array stays as it is. The hashes
+// have HARNESS_SLACK others behind them.
+void limit_read(struct job *job);
+void limit_write(struct job *job);
+
 #endif
