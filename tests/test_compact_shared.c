@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // perhaps_compact() beside readers, writers and snapshots of a filter that threads share. Also run under the thread sanitizer.
 //
-//     test_compact_shared [scale]    more rounds
+//     test_compact_shared [scale [pattern]]    more rounds; only tests of such a name (fnmatch(3))
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #include "layers.h"
 #include "layers_owner.h"
@@ -260,7 +261,7 @@ struct worker {
 
 typedef void *work_function(void *worker);
 
-#define RESIDENTS UINT64_C(600)
+#define RESIDENTS SUPPORT_SCALED(UINT64_C(600))
 #define RESIDENT (UINT64_C(1) << 40)
 #define OWN SUPPORT_SCALED(UINT64_C(5000))
 
@@ -272,6 +273,13 @@ static bool is_over(const struct worker *worker)
 static void tell(struct worker *worker, uint64_t more)
 {
     (void)__atomic_fetch_add(&worker->done, more, __ATOMIC_RELAXED);
+}
+
+// Leaves the processor to those who work.
+static void nap(void)
+{
+    const struct timespec time = {.tv_nsec = 100000};
+    (void)nanosleep(&time, NULL);
 }
 
 // Residents are held twice.
@@ -321,7 +329,7 @@ static void *compact_on(void *context)
         perhaps_compaction done = {.size = sizeof done};
         worker->failed += perhaps_compact(worker->filter, worker->number % 2 != 0 ? 0 : 100, &done, NULL) < 0;
         tell(worker, done.dropped);
-        (void)sched_yield();
+        nap();
     }
     return NULL;
 }
@@ -358,7 +366,7 @@ static void start(struct worker *worker, perhaps_filter *filter, uint64_t number
 static void wait_for(const uint64_t *done, uint64_t least)
 {
     while (__atomic_load_n(done, __ATOMIC_RELAXED) < least) {
-        (void)sched_yield();
+        nap();
     }
 }
 
@@ -519,6 +527,7 @@ static void test_writers_go_first(void **state)
 int main(int argc, char **argv)
 {
     scale = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
+    cmocka_set_test_filter(argc > 2 ? argv[2] : NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_as_unshared),       cmocka_unit_test(test_memory),
 #ifdef PERHAPS_TEST_SUPPORT
