@@ -53,7 +53,9 @@ void perhaps__gate_leave(struct perhaps__gate *gate, uint32_t slot)
 
 void perhaps__gate_close(struct perhaps__gate *gate)
 {
+    (void)__atomic_fetch_add(&gate->waiting, 1, __ATOMIC_RELAXED);
     (void)pthread_mutex_lock(&gate->closer);
+    (void)__atomic_fetch_sub(&gate->waiting, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&gate->closed, 1, __ATOMIC_SEQ_CST);
     for (uint32_t i = 0; i < PERHAPS_GATE_SLOTS; i++) {
         while (__atomic_load_n(&gate->slots[i].inside, __ATOMIC_SEQ_CST) != 0) {

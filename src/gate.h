@@ -19,7 +19,7 @@ struct perhaps__gate {
         uint8_t padding[PERHAPS_LINE - sizeof(uint32_t)];
     } slots[PERHAPS_GATE_SLOTS];
     uint32_t closed;
-    uint32_t waiting;       // writers that found it closed, until they are inside
+    uint32_t waiting;       // writers that found it closed, until they are inside; who wants to close it
     pthread_mutex_t closer; // held as long as the gate is closed
 };
 

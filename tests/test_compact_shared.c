@@ -4,7 +4,9 @@
 //     test_compact_shared [scale [pattern]]    more rounds; only tests of such a name (fnmatch(3))
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "layers.h"
 #include "layers_owner.h"
@@ -81,130 +83,195 @@ static void test_memory(void **state)
     assert_true(support_memory_is_clean(&memory));
 }
 
-// ---- a reader that others come between
+#ifdef __linux__
+// Whole pages of a payload that are in memory.
+static size_t resident_pages(const struct perhaps__layer *layer)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *first = layer->payload + (page - (uintptr_t)layer->payload % page) % page;
+    size_t pages = (size_t)(layer->payload + layer->payload_size - first) / page;
+    unsigned char *in_memory = support_allocate(pages);
+    assert_int_equal(mincore(first, pages * page, in_memory), 0);
+    size_t resident = 0;
+    for (size_t i = 0; i < pages; i++) {
+        resident += in_memory[i] & 1;
+    }
+    free(in_memory);
+    return resident;
+}
+
+static void test_pages_go_back(void **state)
+{
+    struct owner owner = shrunk_owner(growing_shared(300, 0), 20000, 40);
+    const struct perhaps__layer *largest = owner.filter->layers[owner.filter->layer_count - 1];
+    assert_true(resident_pages(largest) >= 4);
+    (void)compact_in_slices(&owner, 0);
+    const struct perhaps__layer *layer = owner.filter->retired;
+    while (layer != largest) {
+        assert_non_null(layer);
+        layer = layer->retired_before;
+    }
+    assert_int_equal(resident_pages(largest), 0);
+    check(&owner);
+    free_owner(&owner);
+}
+#endif
+
+// ---- a call that others come between
 
 #ifdef PERHAPS_TEST_SUPPORT
 
-// What happens between two layers of the one question that is asked.
+// What happens between two layers of the one call that is looked at.
 struct beside {
     struct owner *owner;
     uint64_t random;
-    uint64_t asked; // the key, of which nothing is taken
-    unsigned lists; // that were seen
+    uint64_t key;  // that is asked for or removed: others leave it alone
+    bool compacts; // not beside a removal, for which compacting waits
     unsigned depth;
+    unsigned calls; // beside this key
+    unsigned lists; // that were seen
 };
 
 static struct beside beside;
 
-static void add_or_take(struct owner *owner, uint64_t key)
+static uint64_t pick(uint64_t count)
 {
-    if (key == beside.asked) {
-        return;
+    return support_random(&beside.random) % count;
+}
+
+// False when there is no room for it: to find that out takes longer than all else here.
+static bool add_if_room(struct owner *owner, uint64_t key)
+{
+    if (owner->held[key] == 0 && key != beside.key) {
+        owner->held[key] = perhaps_add_hash(owner->filter, key) >= 0;
+        return owner->held[key] != 0;
     }
-    if (owner->held[key] > 0) {
+    return true;
+}
+
+static void take_if_held(struct owner *owner, uint64_t key)
+{
+    if (owner->held[key] > 0 && key != beside.key) {
         take(owner, key);
-    } else if (perhaps_add_hash(owner->filter, key) >= 0) {
-        owner->held[key] = 1;
     }
 }
 
-// Others add and remove.
-static void add_and_take(void)
+static void do_something(struct owner *owner)
 {
-    if (beside.depth++ == 0) { // what is removed here comes back to here
+    uint64_t what = pick(beside.compacts ? 4 : 2);
+    for (unsigned i = 0; i < 40 && what == 0; i++) {
+        what += !add_if_room(owner, pick(owner->keys)); // layers come
+    }
+    for (unsigned i = 0; i < 8 && what == 1; i++) {
+        take_if_held(owner, pick(owner->keys));
+        what += !add_if_room(owner, pick(owner->keys));
+    }
+    if (what > 1 && beside.compacts) {
+        assert_in_range(perhaps_compact(owner->filter, what == 2 ? 1 + pick(64) : 0, NULL, NULL), 0, 1);
+    }
+}
+
+static void call_others(void)
+{
+    if (beside.depth++ == 0 && beside.calls++ < 12) { // what they remove comes back to here
         uint64_t word = beside.owner->filter->order.word;
-        for (unsigned i = 0; i < 8; i++) {
-            add_or_take(beside.owner, support_random(&beside.random) % beside.owner->keys);
-        }
+        do_something(beside.owner);
         beside.lists += word != beside.owner->filter->order.word;
     }
     beside.depth--;
 }
 
-// And compact.
-static void disturb(void)
+// Full, and then with few keys left in all layers, or none in some of them.
+static void make_room(struct owner *owner)
 {
-    uint64_t word = beside.owner->filter->order.word;
-    uint64_t work = beside.depth == 0 ? support_random(&beside.random) % 3 : 0;
-    if (work > 0) {
-        (void)perhaps_compact(beside.owner->filter, work == 1 ? 1 : 1000, NULL, NULL);
+    beside.key = owner->keys;
+    for (uint64_t key = 0; key < owner->keys && add_if_room(owner, key); key++) {
     }
-    beside.lists += word != beside.owner->filter->order.word;
-    add_and_take();
+    if (pick(2) == 0) {
+        shrink(owner, 2 + pick(20), pick(1000));
+        return;
+    }
+    uint64_t first = pick(owner->keys);
+    for (uint64_t key = first; key < owner->keys && key < 3 * first + 10; key++) {
+        take_if_held(owner, key);
+    }
+    if (pick(2) == 0 || !beside.compacts) {
+        (void)compact_in_slices(owner, 100);
+    }
 }
 
-// Each way of asking, for a key that is held.
-static void ask_beside_others(struct owner *owner, uint64_t key)
+// One that is held, or UINT64_MAX.
+static uint64_t held_key(const struct owner *owner)
+{
+    uint64_t first = pick(owner->keys);
+    for (uint64_t i = 0; i < owner->keys; i++) {
+        uint64_t key = (first + i) % owner->keys;
+        if (owner->held[key] > 0) {
+            return key;
+        }
+    }
+    return UINT64_MAX;
+}
+
+// Small filters in which many keys look alike; a filter that grows to a plan gets layers in the middle again.
+static void run_between_layers(void (*call)(struct owner *owner, uint64_t key), bool compacts)
+{
+    unsigned lists = 0;
+    for (uint64_t seed = 1; seed <= SUPPORT_SCALED(50 * scale); seed++) {
+        perhaps_options options = growing_shared(4, seed % 4 != 0 ? 1000 : 0);
+        options.slots = seed % 3 == 0 ? 2 : 4;
+        options.fpr = 0.1;
+        struct owner owner = make_owner(&options, 600);
+        beside = (struct beside){.owner = &owner, .random = seed, .compacts = compacts};
+        for (unsigned round = 0; round < 20; round++) {
+            make_room(&owner);
+            for (unsigned i = 0; i < 4 && (beside.key = held_key(&owner)) != UINT64_MAX; i++) {
+                beside.calls = 0;
+                perhaps__between_layers = call_others;
+                call(&owner, beside.key);
+                perhaps__between_layers = NULL;
+            }
+            check(&owner);
+        }
+        assert_int_equal(owner.ambiguous, 0);
+        lists += beside.lists;
+        free_owner(&owner);
+    }
+    assert_true(lists > SUPPORT_SCALED(50)); // layers came and went
+}
+
+static void ask_in_one_way(struct owner *owner, uint64_t key)
 {
     uint8_t answer = 0;
     uint64_t count = 0;
-    beside.asked = key;
-    perhaps__between_layers = disturb;
-    assert_int_equal(perhaps_ask_hash(owner->filter, key), 1);
-    assert_int_equal(perhaps_might_contain_many_hash(owner->filter, &key, 1, &answer, NULL), 0);
-    assert_int_equal(answer, 1);
-    assert_int_equal(perhaps_count_at_most_many_hash(owner->filter, &key, 1, &count, NULL), 0);
-    assert_true(count >= owner->held[key]);
-    perhaps__between_layers = NULL;
-}
-
-// Fingerprints move between the layers, layers are dropped, and come back in the middle, while a question is on its way.
-static void test_between_two_layers(void **state)
-{
-    unsigned lists = 0;
-    for (uint64_t seed = 1; seed <= SUPPORT_SCALED(40 * scale); seed++) {
-        perhaps_options options = growing_shared(20, seed % 2 != 0 ? 4000 : 0);
-        options.slots = seed % 3 == 0 ? 2 : 4;
-        options.fpr = 0.1;
-        struct owner owner = shrunk_owner(options, 3000, 2 + seed % 20);
-        beside = (struct beside){.owner = &owner, .random = seed};
-        for (uint64_t key = seed; key < owner.keys; key += 7) {
-            if (owner.held[key] > 0) {
-                ask_beside_others(&owner, key);
-            }
-        }
-        lists += beside.lists;
-        assert_int_equal(owner.ambiguous, 0);
-        check(&owner);
-        free_owner(&owner);
+    switch (pick(3)) {
+    case 0:
+        assert_int_equal(perhaps_ask_hash(owner->filter, key), 1);
+        break;
+    case 1:
+        assert_int_equal(perhaps_might_contain_many_hash(owner->filter, &key, 1, &answer, NULL), 0);
+        assert_int_equal(answer, 1);
+        break;
+    default:
+        assert_int_equal(perhaps_count_at_most_many_hash(owner->filter, &key, 1, &count, NULL), 0);
+        assert_true(count >= owner->held[key]);
     }
-    assert_true(lists > SUPPORT_SCALED(40)); // layers came and went
 }
 
-// A key that is held, on its way to smaller layers while it is looked for to be removed.
-static void take_beside_others(struct owner *owner, uint64_t key)
+static void test_asking_between_two_layers(void **state)
 {
-    beside.asked = key;
-    perhaps__between_layers = add_and_take;
+    run_between_layers(ask_in_one_way, true);
+}
+
+static void remove_it(struct owner *owner, uint64_t key)
+{
     assert_int_equal(perhaps_remove_hash(owner->filter, key), 1);
-    perhaps__between_layers = NULL;
     owner->held[key]--;
 }
 
-// Many look alike. Layers come while one removes; after compacting the last one is not the largest, and takes new keys.
 static void test_removing_between_two_layers(void **state)
 {
-    unsigned lists = 0;
-    for (uint64_t seed = 1; seed <= SUPPORT_SCALED(60 * scale); seed++) {
-        perhaps_options options = growing_shared(4, 1000);
-        options.slots = seed % 3 == 0 ? 2 : 4;
-        options.fpr = 0.1;
-        struct owner owner = shrunk_owner(options, 600, 2 + seed % 8);
-        beside = (struct beside){.owner = &owner, .random = seed};
-        for (uint64_t round = 0; round < 300; round++) {
-            uint64_t key = support_random(&beside.random) % owner.keys;
-            if (owner.held[key] > 0) {
-                take_beside_others(&owner, key);
-            } else if (round % 16 == 0) {
-                (void)compact_in_slices(&owner, 100);
-            }
-        }
-        lists += beside.lists;
-        assert_int_equal(owner.ambiguous, 0);
-        check(&owner);
-        free_owner(&owner);
-    }
-    assert_true(lists > SUPPORT_SCALED(60));
+    run_between_layers(remove_it, false);
 }
 
 static struct perhaps__order *restless;
@@ -502,15 +569,24 @@ static void *enter_once(void *context)
     return NULL;
 }
 
-// Who waits at the gate is in before it is closed for the next step.
-static void test_writers_go_first(void **state)
+static void *close_once(void *context)
+{
+    struct worker *worker = context;
+    perhaps__close(worker->filter);
+    __atomic_store_n(&worker->done, 1, __ATOMIC_RELAXED);
+    perhaps__open(worker->filter);
+    return NULL;
+}
+
+// Who waits at the gate, to pass or to close it, has done so before it is closed for the next step.
+static void test_others_go_first(void **state)
 {
     perhaps_options options = growing_shared(100, 0);
     perhaps_filter *filter = support_create(&options);
     for (unsigned round = 0; round < 100; round++) {
         struct worker writer;
         perhaps__close(filter);
-        start(&writer, filter, 0, NULL, enter_once);
+        start(&writer, filter, 0, NULL, round % 2 != 0 ? enter_once : close_once);
         while (__atomic_load_n(&filter->shared->gate.waiting, __ATOMIC_RELAXED) == 0) {
             (void)sched_yield();
         }
@@ -529,13 +605,19 @@ int main(int argc, char **argv)
     scale = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
     cmocka_set_test_filter(argc > 2 ? argv[2] : NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_as_unshared),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_the_same_as_unshared),
+        cmocka_unit_test(test_memory),
+#ifdef __linux__
+        cmocka_unit_test(test_pages_go_back),
+#endif
 #ifdef PERHAPS_TEST_SUPPORT
-        cmocka_unit_test(test_between_two_layers),         cmocka_unit_test(test_removing_between_two_layers),
+        cmocka_unit_test(test_asking_between_two_layers),
+        cmocka_unit_test(test_removing_between_two_layers),
         cmocka_unit_test(test_no_end_of_changes),
 #endif
-        cmocka_unit_test(test_residents_are_never_missed), cmocka_unit_test(test_every_mix),
-        cmocka_unit_test(test_writers_go_first),
+        cmocka_unit_test(test_residents_are_never_missed),
+        cmocka_unit_test(test_every_mix),
+        cmocka_unit_test(test_others_go_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

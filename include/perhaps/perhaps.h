@@ -216,7 +216,8 @@ enum perhaps_at_capacity {
  * budget p * (1/((i+1)(i+2)) + 1/PERHAPS_LAYERS_MAX) / 2, and these sum to less than p. Where
  * max_capacity says how far that will be, the budgets are planned for exactly that, each layer's in proportion to its
  * capacity (strict for the small layers, where it costs little): memory is then close to that of a filter sized right
- * from the start. Look-ups begin with the last layer, which takes the new keys. There is no merging, and counting filters do
+ * from the start. Look-ups begin with the last layer, which takes the new keys
+ * (shared cuckoo filters: with the largest). There is no merging, and counting filters do
  * not grow.
  *
  * A layer is full when as many adds as its capacity changed it, or, for bloom, when its bits say so. What the filter
@@ -640,7 +641,7 @@ typedef struct perhaps_statistics {
     uint64_t refused_early;        /* of refused_full: at a load far below what this shape reaches. The hash of a CALLER
                                       filter is then suspect, or many keys look alike */
     uint64_t unsettled;            /* shared filters: look-ups answered "perhaps" because fingerprints of their buckets
-                                      were moving each time they looked again */
+                                      were moving, or the list of layers changing, each time they looked again */
 
     uint32_t key_check; /* SIPHASH: tells keys apart without telling them, as in docs/format.md; otherwise 0 */
     uint32_t reserved2; /* 0 */
@@ -666,7 +667,7 @@ typedef struct perhaps_statistics {
 PERHAPS_API int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics);
 
 /* The same for one layer, counted from 0, the first: capacity and fpr_target are the layer's own. Also
- * PERHAPS_E_ARGUMENT for a layer that there is not. */
+ * PERHAPS_E_ARGUMENT for a layer that there is not, or not any more, where threads clear or compact the filter. */
 PERHAPS_API int perhaps_stats_of_layer(const perhaps_filter *filter, uint32_t layer, perhaps_statistics *statistics);
 
 /* The name of a kind ("bloom"), for messages and options; NULL for a number that is none. A constant. */
