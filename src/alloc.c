@@ -85,3 +85,23 @@ void perhaps__release(const perhaps_allocator *allocator, void *memory, uint64_t
         allocator->release(allocator->context, memory, at_least_one(bytes), PERHAPS_LINE);
     }
 }
+
+void perhaps__give_back_pages(const perhaps_allocator *allocator, void *memory, uint64_t bytes)
+{
+#if defined(__linux__) && defined(MADV_DONTNEED) // which there is done at once, and reads as zeros
+    long page_size = sysconf(_SC_PAGESIZE);
+    if (allocator->allocate != default_allocate || page_size <= 0) {
+        return;
+    }
+    size_t page = (size_t)page_size;
+    size_t skipped = (page - (uintptr_t)memory % page) % page;
+    size_t whole = bytes > skipped ? (bytes - skipped) / page * page : 0;
+    if (whole > 0) {
+        (void)madvise((uint8_t *)memory + skipped, whole, MADV_DONTNEED); // where it is locked, it stays
+    }
+#else
+    (void)allocator;
+    (void)memory;
+    (void)bytes;
+#endif
+}

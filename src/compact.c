@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Fewer layers without the keys: empty ones are dropped, and layers of which little is left are folded into smaller ones.
+//
+// In a filter that threads share the work is done in steps behind the closed gate: alone but for the readers. To those it
+// is all one where a fingerprint is on its way (order.h). What was begun is in the filter, and looked at anew in every step.
 #include "errors.h"
 #include "filter.h"
 #include "kinds.h"
 #include "shared.h"
 
+// Buckets that are looked through in one step: writers wait no longer than these take.
+#define STEP 256
+
 struct work {
     perhaps_filter *filter;
     perhaps_compaction done;
-    uint64_t left; // buckets
+    uint64_t left; // buckets, of this step
 };
 
 static bool is_last(const perhaps_filter *filter, uint32_t layer)
@@ -24,7 +30,7 @@ static void drop(struct work *work, uint32_t layer, uint32_t heir)
     perhaps_filter *filter = work->filter;
     work->done.dropped++;
     work->done.bytes_freed += filter->layers[layer]->payload_size;
-    perhaps__tally_add(&filter->layers[heir]->tally, &filter->layers[layer]->tally);
+    perhaps__tally_take_over(&filter->layers[heir]->tally, &filter->layers[layer]->tally);
     perhaps__filter_drop(filter, layer);
     filter->fold = (struct perhaps__fold){0};
 }
@@ -55,7 +61,7 @@ static void put_roomiest_last(perhaps_filter *filter)
     for (uint32_t i = roomiest; i < last; i++) {
         filter->layers[i] = filter->layers[i + 1];
     }
-    filter->layers[last] = layer;
+    filter->layers[last] = layer; // readers of a shared filter do not go by this list
 }
 
 /* ---------------------------------------------------------------- folding */
@@ -134,7 +140,7 @@ static void continue_fold(struct work *work)
     }
 }
 
-// 1 when there is more to do.
+// Works until nothing is left of the step. 1 when there is more to do.
 static int compact(struct work *work)
 {
     perhaps_filter *filter = work->filter;
@@ -150,6 +156,22 @@ static int compact(struct work *work)
     return 1;
 }
 
+static int compact_in_steps(struct work *work, uint64_t buckets)
+{
+    const perhaps_filter *filter = work->filter;
+    int more = 1;
+    while (more == 1 && buckets > 0) {
+        uint64_t step = filter->shared != NULL ? perhaps__min(STEP, buckets) : buckets;
+        work->left = step;
+        perhaps__close(filter);
+        more = compact(work);
+        work->done.layers = filter->layer_count;
+        perhaps__open_between_steps(filter);
+        buckets -= step;
+    }
+    return more;
+}
+
 static int may_compact(const perhaps_filter *filter, perhaps_error *error)
 {
     int status = perhaps__filter_may_change(filter);
@@ -163,9 +185,6 @@ static int may_compact(const perhaps_filter *filter, perhaps_error *error)
     }
     if (filter->log != NULL) {
         return perhaps__fail(error, failure, "a filter with a journal, which knows keys only, cannot be compacted");
-    }
-    if (filter->shared != NULL) {
-        return perhaps__fail(error, failure, "a filter that threads share cannot be compacted; load it unshared");
     }
     return PERHAPS_OK;
 }
@@ -183,9 +202,8 @@ int perhaps_compact(perhaps_filter *filter, uint64_t work, perhaps_compaction *r
     if (status < 0) {
         return status;
     }
-    struct work all = {.filter = filter, .left = work != 0 ? work : UINT64_MAX};
-    status = compact(&all);
-    all.done.layers = filter->layer_count;
+    struct work all = {.filter = filter};
+    status = compact_in_steps(&all, work != 0 ? work : UINT64_MAX);
     if (result != NULL) {
         (void)perhaps__give_result(result, &all.done, sizeof all.done); // its size was looked at
     }

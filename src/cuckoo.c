@@ -140,9 +140,9 @@ int perhaps__cuckoo_make_room(const struct perhaps__cuckoo *table, const struct 
     return PERHAPS_OK;
 }
 
-// Adds what lies in a slot of `from`, not free, to `into`.
-static int fold_slot(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from, uint64_t bucket,
-                     uint64_t bit, struct perhaps__tally *tally)
+// Adds what lies in a slot of `from`, not free, to `into`, beside readers or not.
+static int fold_slot(const struct perhaps__cuckoo *into, const struct perhaps__view *beside,
+                     const struct perhaps__cuckoo *from, uint64_t bucket, uint64_t bit, struct perhaps__tally *tally)
 {
     uint64_t own = perhaps__cuckoo_first(bucket, into->buckets, &into->divider);
     uint64_t fingerprint = perhaps__cuckoo_get(from, bit) >> (from->bits - into->bits);
@@ -150,7 +150,8 @@ static int fold_slot(const struct perhaps__cuckoo *into, const struct perhaps__c
         return 0; // base bits of zeros, which no key has: bytes that were made up
     }
     struct perhaps__cuckoo_spots spots = perhaps__cuckoo_spots(into, perhaps__cuckoo_home_at(into, fingerprint, own));
-    return perhaps__cuckoo_add(into, &spots, tally);
+    return beside != NULL ? perhaps__cuckoo_add_beside(beside, &spots, tally)
+                          : perhaps__cuckoo_add(into, &spots, tally);
 }
 
 static int fold_bucket(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from, uint64_t bucket,
@@ -159,20 +160,21 @@ static int fold_bucket(const struct perhaps__cuckoo *into, const struct perhaps_
     int status = 0;
     for (uint32_t slot = 0; slot < from->slots && status >= 0; slot++) {
         uint64_t bit = perhaps__cuckoo_at(from, bucket) + (uint64_t)slot * from->bits;
-        status = perhaps__cuckoo_get(from, bit) != 0 ? fold_slot(into, from, bucket, bit, tally) : 0;
+        status = perhaps__cuckoo_get(from, bit) != 0 ? fold_slot(into, NULL, from, bucket, bit, tally) : 0;
     }
     return status;
 }
 
-int perhaps__cuckoo_move(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from, uint64_t bucket,
-                         struct perhaps__tally *tally, uint64_t *taken)
+int perhaps__cuckoo_move(const struct perhaps__cuckoo *into, const struct perhaps__view *beside,
+                         const struct perhaps__cuckoo *from, uint64_t bucket, struct perhaps__tally *tally,
+                         uint64_t *taken)
 {
     for (uint32_t slot = 0; slot < from->slots; slot++) {
         uint64_t bit = perhaps__cuckoo_at(from, bucket) + (uint64_t)slot * from->bits;
         if (perhaps__cuckoo_get(from, bit) == 0) {
             continue;
         }
-        int status = fold_slot(into, from, bucket, bit, tally);
+        int status = fold_slot(into, beside, from, bucket, bit, tally);
         if (status < 0) {
             return status;
         }

@@ -386,9 +386,11 @@ int perhaps__cuckoo_fold(const struct perhaps__cuckoo *into, const struct perhap
                          struct perhaps__tally *tally);
 
 // Moves the fingerprints of one bucket of `from` to `into`, likewise, each added before it is taken. 0, or a code when one
-// finds no room: it stays, and those after it. *taken counts those that moved.
-int perhaps__cuckoo_move(const struct perhaps__cuckoo *into, const struct perhaps__cuckoo *from, uint64_t bucket,
-                         struct perhaps__tally *tally, uint64_t *taken);
+// finds no room: it stays, and those after it. *taken counts those that moved. `beside` is the view of `into` where readers
+// are beside it, and then both tables are shared; otherwise NULL.
+int perhaps__cuckoo_move(const struct perhaps__cuckoo *into, const struct perhaps__view *beside,
+                         const struct perhaps__cuckoo *from, uint64_t bucket, struct perhaps__tally *tally,
+                         uint64_t *taken);
 
 // Into the second level only (prefetcht2): a line that waits for the first level holds one of its few fill buffers. A bucket
 // may lie on two lines, one in twelve does with 4 slots of 12 bits. To fetch the line of its last bit too, which is the same
@@ -422,6 +424,10 @@ const struct perhaps__cuckoo_kernel *perhaps__cuckoo_kernel(uint32_t slots, uint
 
 // Makes the functions of a view those for a table that threads share.
 void perhaps__cuckoo_share(struct perhaps__view *view, bool near);
+
+// Adds a fingerprint to a table that threads share, as its add_many does a key. 1, 0 or a code.
+int perhaps__cuckoo_add_beside(const struct perhaps__view *view, const struct perhaps__cuckoo_spots *key,
+                               struct perhaps__tally *tally);
 
 #ifdef PERHAPS_TEST_SUPPORT
 // Called, unless NULL, by readers of shared tables between their looks at the two buckets of a key.

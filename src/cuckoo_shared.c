@@ -550,6 +550,14 @@ static void remove_many(const struct perhaps__view *view, const uint64_t *hashes
     (void)run_any(REMOVE, view, hashes, count, &(struct results){.out = out, .tally = tally});
 }
 
+int perhaps__cuckoo_add_beside(const struct perhaps__view *view, const struct perhaps__cuckoo_spots *key,
+                               struct perhaps__tally *tally)
+{
+    const struct perhaps__shape *shape = &view->shape;
+    const struct shared shared = shared_of(view, shape->slots, shape->cell_bits, shape->layout, false);
+    return add(&shared, key, tally);
+}
+
 void perhaps__cuckoo_share(struct perhaps__view *view, bool near)
 {
     struct readers readers = readers_for(&view->shape);

@@ -44,8 +44,8 @@ static void count_layer(perhaps_filter *filter, struct perhaps__layer *layer)
 {
     uint32_t count = filter->layer_count;
     __atomic_store_n(&filter->layers[count], layer, __ATOMIC_RELEASE);
-    filter->layers_made = count + 1 > filter->layers_made ? count + 1 : filter->layers_made;
     __atomic_store_n(&filter->layer_count, count + 1, __ATOMIC_RELEASE);
+    perhaps__order_set(&filter->order, filter->layers, count + 1);
 }
 
 static struct perhaps__layer *make_layer(perhaps_filter *filter, const struct perhaps__size *size)
@@ -83,20 +83,31 @@ static struct perhaps__layer *make_whole_layer(perhaps_filter *filter, const str
     return layer;
 }
 
-// Clearing leaves the layers of a shared filter for readers who still look there, to be used again. In a filter that was
-// compacted before threads shared it they may have other sizes than those that it grows by; such a one is put aside. Once
-// in each place: what takes it follows from the number of the layer.
+static bool has_size(const struct perhaps__layer *layer, const struct perhaps__size *size)
+{
+    return layer->capacity == size->capacity && layer->bits == size->bits && layer->fpr == size->fpr &&
+           layer->range == size->range && memcmp(&layer->shape, &size->shape, sizeof layer->shape) == 0;
+}
+
+// A retired layer of a size, which is in the list no longer; NULL when there is none. A filter has only so many sizes of
+// layers (growth.c), so that the list ends.
+static struct perhaps__layer *take_retired(perhaps_filter *filter, const struct perhaps__size *size)
+{
+    struct perhaps__layer **link = &filter->retired;
+    while (*link != NULL && !has_size(*link, size)) {
+        link = &(*link)->retired_before;
+    }
+    struct perhaps__layer *layer = *link;
+    *link = layer != NULL ? layer->retired_before : NULL;
+    return layer;
+}
+
 struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct perhaps__size *size)
 {
-    struct perhaps__layer *kept =
-        filter->layers_made > filter->layer_count ? filter->layers[filter->layer_count] : NULL;
-    bool fits = kept != NULL && kept->capacity == size->capacity && kept->bits == size->bits && kept->fpr == size->fpr;
-    struct perhaps__layer *layer = fits ? kept : make_whole_layer(filter, size);
+    struct perhaps__layer *kept = take_retired(filter, size);
+    struct perhaps__layer *layer = kept != NULL ? kept : make_whole_layer(filter, size);
     if (layer == NULL) {
         return NULL;
-    }
-    if (kept != NULL && !fits) {
-        filter->retired[filter->retired_count++] = kept;
     }
     count_layer(filter, layer);
     if (filter->shared == NULL || filter->layer_count == 1) {
@@ -151,25 +162,46 @@ static void release_layer(perhaps_filter *filter, struct perhaps__layer *layer)
     perhaps__release(&filter->allocator, layer, sizeof *layer);
 }
 
-void perhaps__filter_drop(perhaps_filter *filter, uint32_t layer)
+// The places of layers that are gone keep their pointers: a reader who counted them before may come there.
+static void take_out(perhaps_filter *filter, uint32_t layer)
 {
-    release_layer(filter, filter->layers[layer]);
-    filter->layer_count--;
-    filter->layers_made--;
-    for (uint32_t i = layer; i < filter->layer_count; i++) {
-        filter->layers[i] = filter->layers[i + 1];
+    uint32_t count = filter->layer_count - 1;
+    __atomic_store_n(&filter->layer_count, count, __ATOMIC_RELEASE);
+    for (uint32_t i = layer; i < count; i++) {
+        __atomic_store_n(&filter->layers[i], filter->layers[i + 1], __ATOMIC_RELEASE);
     }
-    perhaps__filter_refresh(filter);
+    perhaps__order_set(&filter->order, filter->layers, count);
 }
 
-// Releases all layers but the first `count`.
-static void drop_layers(perhaps_filter *filter, uint32_t count)
+static void retire_layer(perhaps_filter *filter, struct perhaps__layer *layer)
 {
-    while (filter->layers_made > count) {
-        release_layer(filter, filter->layers[filter->layers_made - 1]);
-        filter->layers_made--;
+    perhaps__give_back_pages(&filter->allocator, layer->payload, layer->payload_size);
+    layer->retired_before = filter->retired;
+    filter->retired = layer;
+}
+
+void perhaps__filter_drop(perhaps_filter *filter, uint32_t layer)
+{
+    struct perhaps__layer *dropped = filter->layers[layer];
+    take_out(filter, layer);
+    if (filter->shared != NULL) {
+        retire_layer(filter, dropped);
+    } else {
+        release_layer(filter, dropped);
+        perhaps__filter_refresh(filter);
     }
-    filter->layer_count = count;
+}
+
+static void release_layers(perhaps_filter *filter)
+{
+    while (filter->layer_count > 0) {
+        release_layer(filter, filter->layers[--filter->layer_count]);
+    }
+    while (filter->retired != NULL) {
+        struct perhaps__layer *layer = filter->retired;
+        filter->retired = layer->retired_before;
+        release_layer(filter, layer);
+    }
 }
 
 uint64_t perhaps__filter_payload_size(const perhaps_filter *filter)
@@ -195,10 +227,7 @@ void perhaps_free(perhaps_filter *filter)
     if (filter->log != NULL) {
         filter->log->end(filter);
     }
-    drop_layers(filter, 0);
-    while (filter->retired_count > 0) {
-        release_layer(filter, filter->retired[--filter->retired_count]);
-    }
+    release_layers(filter);
     perhaps__shared_end(filter);
     if (filter->mapping != NULL) {
         filter->unmap(filter->mapping, filter->mapping_size);
@@ -217,11 +246,8 @@ void perhaps__filter_clear(perhaps_filter *filter)
     for (uint32_t i = 0; i < filter->layer_count; i++) {
         perhaps__layer_clear(filter->layers[i]);
     }
-    if (filter->shared != NULL) {
-        __atomic_store_n(&filter->layer_count, 1, __ATOMIC_RELEASE); // a reader may be on its way through the others
-    } else {
-        drop_layers(filter, 1);
-        perhaps__filter_refresh(filter);
+    while (filter->layer_count > 1) {
+        perhaps__filter_drop(filter, filter->layer_count - 1);
     }
     filter->adds_exact = true;
     filter->ambiguous = 0;

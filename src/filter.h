@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "layer.h"
+#include "order.h"
 #include "siphash.h"
 
 // How far perhaps_compact() came; all 0 while nothing is being folded. It is not a part of the file: between two steps the
@@ -58,11 +59,11 @@ struct perhaps_filter {
     uint64_t ambiguous; // removals refused because several layers matched
     struct perhaps__fold fold;
     uint32_t layer_count; // read by perhaps__filter_layers() where threads may share the filter
-    uint32_t layers_made; // beyond layer_count there are empty ones, kept by clearing for readers that still look
     struct perhaps__layer *layers[PERHAPS_LAYERS_MAX]; // the last one takes new keys
-    // Layers of a shared filter that were cleared, and that others took the place of. Readers may still be looking at them.
-    struct perhaps__layer *retired[PERHAPS_LAYERS_MAX];
-    uint32_t retired_count;
+    struct perhaps__order order;
+    // Empty layers of a shared filter that was cleared or compacted, in a list: readers may still be looking at them. One of
+    // the right size is used again when the filter grows.
+    struct perhaps__layer *retired;
     uint8_t *metadata;
     size_t metadata_size;
     uint8_t *position;
@@ -110,7 +111,8 @@ perhaps_filter *perhaps__filter_new(const perhaps_allocator *allocator, const st
 struct perhaps__layer *perhaps__filter_push(perhaps_filter *filter, const struct perhaps__size *size);
 struct perhaps__layer *perhaps__filter_push_bare(perhaps_filter *filter, const struct perhaps__size *size);
 
-// Releases a layer other than the first, which nobody uses any more. Not of a shared filter: its readers may be there.
+// Takes away an empty layer other than the first. Of a shared filter, the writers of which are kept out by the caller, it is
+// kept for readers that may be there; the system gets its pages back.
 void perhaps__filter_drop(perhaps_filter *filter, uint32_t layer);
 
 // Makes the view that of the layers there are.

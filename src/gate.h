@@ -19,6 +19,7 @@ struct perhaps__gate {
         uint8_t padding[PERHAPS_LINE - sizeof(uint32_t)];
     } slots[PERHAPS_GATE_SLOTS];
     uint32_t closed;
+    uint32_t waiting;       // writers that found it closed, until they are inside; who wants to close it
     pthread_mutex_t closer; // held as long as the gate is closed
 };
 
@@ -32,5 +33,9 @@ void perhaps__gate_leave(struct perhaps__gate *gate, uint32_t slot);
 // Waits until no writer is inside, and keeps them out until the gate is opened. What they wrote happened before.
 void perhaps__gate_close(struct perhaps__gate *gate);
 void perhaps__gate_open(struct perhaps__gate *gate);
+
+// For who opened the gate and is about to close it again: lets those in first who wait, unless another closes it. Without
+// it they might wait for ever, for who has just unlocked a mutex is the first to lock it again.
+void perhaps__gate_let_in(struct perhaps__gate *gate);
 
 #endif

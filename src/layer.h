@@ -30,8 +30,9 @@ struct perhaps__layer {
     // Locks of its own, when threads share the filter, otherwise words is NULL. They are not shared among layers: moves in
     // the newest one must not unsettle those who ask an older one whether a key need be added.
     struct perhaps__stripes stripes;
-    bool recorded;      // the tally is what a file says, and the payload was not read
-    uint64_t in_flight; // adds that threads have been given room for and not yet reported
+    bool recorded;                         // the tally is what a file says, and the payload was not read
+    uint64_t in_flight;                    // adds that threads have been given room for and not yet reported
+    struct perhaps__layer *retired_before; // the next one in the list of those that are
 };
 
 struct perhaps__layer_operations {
@@ -60,7 +61,7 @@ struct perhaps__layer_operations {
     // bucket by bucket: NULL in kinds without removal from layers.
     bool (*folds)(const struct perhaps__layer *finer, const struct perhaps__layer *coarser);
     // Moves the keys of a bucket to another layer that this one folds into, adding each before it is taken. 0, or a code when
-    // one finds no room: it and those after it stay.
+    // one finds no room: it and those after it stay. Readers may be there, in layers with stripes; writers are kept out.
     int (*move_bucket)(struct perhaps__layer *from, struct perhaps__layer *into, uint64_t bucket);
     bool keeps_used; // tally.used is kept by adding and removing; otherwise counted when asked
 };

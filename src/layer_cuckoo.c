@@ -127,10 +127,13 @@ static int move_bucket(struct perhaps__layer *from, struct perhaps__layer *into,
 {
     struct perhaps__cuckoo source = table_of(from);
     struct perhaps__cuckoo table = table_of(into);
-    struct perhaps__tally moved = {.used =
-                                       into->tally.used}; // as merge(): keys, paths and refusals are not those of adds
+    const struct perhaps__view *beside = into->stripes.words != NULL ? &into->view : NULL;
+    // As merge(): keys, paths and refusals are not those of adds.
+    struct perhaps__tally moved = {.used = into->tally.used};
     uint64_t taken = 0;
-    int status = perhaps__cuckoo_move(&table, &source, bucket, &moved, &taken);
+    source.shared = beside != NULL;
+    table.shared = beside != NULL;
+    int status = perhaps__cuckoo_move(&table, beside, &source, bucket, &moved, &taken);
     into->tally.used = moved.used;
     into->tally.copies += moved.copies;
     from->tally.used -= taken;

@@ -16,6 +16,20 @@ static const perhaps_filter *filter_of(const struct perhaps__view *view)
 
 /* ---------------------------------------------------------------- asking */
 
+#ifdef PERHAPS_TEST_SUPPORT
+void (*perhaps__between_layers)(void);
+#endif
+
+// What happens while a reader, or who removes, is between two layers takes some microseconds; tests make it happen there.
+static inline void between_layers(void)
+{
+#ifdef PERHAPS_TEST_SUPPORT
+    if (perhaps__between_layers != NULL) {
+        perhaps__between_layers();
+    }
+#endif
+}
+
 static int ask(const void *view, uint64_t hash)
 {
     const perhaps_filter *filter = view;
@@ -50,10 +64,8 @@ static void ask_layer(const struct perhaps__layer *layer, struct open *open, uin
     open->count = kept;
 }
 
-// Asks the oldest `layers` layers about at most BLOCK keys, the newest of them first. Afterwards the keys that none has
-// are open.
-static void ask_oldest(const perhaps_filter *filter, uint32_t layers, const uint64_t *hashes, size_t count,
-                       struct open *open, uint8_t *out)
+// All of at most BLOCK keys are open.
+static void open_all(const uint64_t *hashes, size_t count, struct open *open, uint8_t *out)
 {
     memset(out, 0, count);
     memcpy(open->hashes, hashes, count * sizeof *hashes);
@@ -61,6 +73,14 @@ static void ask_oldest(const perhaps_filter *filter, uint32_t layers, const uint
         open->index[i] = (uint16_t)i;
     }
     open->count = count;
+}
+
+// Asks the oldest `layers` layers about at most BLOCK keys, the newest of them first. Afterwards the keys that none has
+// are open.
+static void ask_oldest(const perhaps_filter *filter, uint32_t layers, const uint64_t *hashes, size_t count,
+                       struct open *open, uint8_t *out)
+{
+    open_all(hashes, count, open, out);
     for (uint32_t i = layers; i > 0 && open->count > 0; i--) {
         ask_layer(perhaps__filter_layer(filter, i - 1), open, out);
     }
@@ -76,31 +96,139 @@ static void ask_many(const struct perhaps__view *view, const uint64_t *hashes, s
     }
 }
 
+// Adds how often a layer has at most BLOCK keys.
+static void count_layer(const struct perhaps__layer *layer, const uint64_t *hashes, size_t count, uint64_t *out)
+{
+    uint64_t of_layer[BLOCK];
+    layer->view.count_many(&layer->view, hashes, count, of_layer);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = perhaps__saturating_sum(out[i], of_layer[i]);
+    }
+}
+
 // Copies of a key may lie in several layers.
 static void count_many(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint64_t *out)
 {
     const perhaps_filter *filter = filter_of(view);
-    uint64_t of_layer[BLOCK];
     memset(out, 0, count * sizeof *out);
     for (size_t i = 0; i < count; i += BLOCK) {
         size_t asked = (size_t)perhaps__min(BLOCK, count - i);
         for (uint32_t j = 0; j < perhaps__filter_layers(filter); j++) {
-            const struct perhaps__view *layer = &perhaps__filter_layer(filter, j)->view;
-            layer->count_many(layer, hashes + i, asked, of_layer);
-            for (size_t k = 0; k < asked; k++) {
-                out[i + k] = perhaps__saturating_sum(out[i + k], of_layer[k]);
-            }
+            count_layer(perhaps__filter_layer(filter, j), hashes + i, asked, out + i);
         }
+    }
+}
+
+/* ---------------------------------------------------------------- asking beside threads that compact */
+
+// In the order of order.h. A hit needs no more; nor does a miss in a filter of one layer, which no key leaves.
+
+// How often a reader begins again because the list of layers changed.
+#define TRIES 32
+
+static void note_unsettled(const perhaps_filter *filter, uint64_t keys)
+{
+    (void)__atomic_fetch_add(&filter->layers[0]->tally.unsettled, keys, __ATOMIC_RELAXED);
+}
+
+static bool is_settled(const perhaps_filter *filter, uint64_t look)
+{
+    return perhaps__order_is_single(look) || PERHAPS_LIKELY(perhaps__order_is_still(&filter->order, look));
+}
+
+static bool ask_in_order(const perhaps_filter *filter, uint64_t look, uint64_t hash)
+{
+    for (uint32_t i = perhaps__order_count(look); i > 0; i--) {
+        const struct perhaps__view *layer = &perhaps__order_layer(&filter->order, i - 1)->view;
+        if (layer->ask(layer, hash)) {
+            return true;
+        }
+        between_layers();
+    }
+    return false;
+}
+
+static int ask_beside(const void *view, uint64_t hash)
+{
+    const perhaps_filter *filter = view;
+    for (unsigned i = 0; i < TRIES; i++) {
+        uint64_t look = perhaps__order_look(&filter->order);
+        if (ask_in_order(filter, look, hash)) {
+            return 1;
+        }
+        if (is_settled(filter, look)) {
+            return 0;
+        }
+    }
+    note_unsettled(filter, 1);
+    return 1;
+}
+
+// At most BLOCK keys; only those that are still open are asked for again.
+static void ask_block_beside(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out)
+{
+    struct open open;
+    open_all(hashes, count, &open, out);
+    for (unsigned i = 0; i < TRIES; i++) {
+        uint64_t look = perhaps__order_look(&filter->order);
+        for (uint32_t j = perhaps__order_count(look); j > 0 && open.count > 0; j--) {
+            ask_layer(perhaps__order_layer(&filter->order, j - 1), &open, out);
+            between_layers();
+        }
+        if (open.count == 0 || is_settled(filter, look)) {
+            return;
+        }
+    }
+    note_unsettled(filter, open.count);
+    for (size_t i = 0; i < open.count; i++) {
+        out[open.index[i]] = 1;
+    }
+}
+
+static void ask_many_beside(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i += BLOCK) {
+        ask_block_beside(filter_of(view), hashes + i, (size_t)perhaps__min(BLOCK, count - i), out + i);
+    }
+}
+
+// A copy that goes to a smaller layer meanwhile is counted here or there, or twice.
+static void count_block_beside(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint64_t *out)
+{
+    for (unsigned i = 0; i < TRIES; i++) {
+        uint64_t look = perhaps__order_look(&filter->order);
+        memset(out, 0, count * sizeof *out);
+        for (uint32_t j = perhaps__order_count(look); j > 0; j--) {
+            count_layer(perhaps__order_layer(&filter->order, j - 1), hashes, count, out);
+            between_layers();
+        }
+        if (is_settled(filter, look)) {
+            return;
+        }
+    }
+    note_unsettled(filter, count);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = PERHAPS_COUNT_UNBOUNDED;
+    }
+}
+
+static void count_many_beside(const struct perhaps__view *view, const uint64_t *hashes, size_t count, uint64_t *out)
+{
+    for (size_t i = 0; i < count; i += BLOCK) {
+        count_block_beside(filter_of(view), hashes + i, (size_t)perhaps__min(BLOCK, count - i), out + i);
     }
 }
 
 struct perhaps__view perhaps__layers_view(const perhaps_filter *filter)
 {
-    const struct perhaps__view *newest = &perhaps__filter_newest(filter)->view;
-    struct perhaps__view view = *newest;
-    view.ask = ask;
-    view.ask_many = ask_many;
-    view.count_many = newest->count_many != NULL ? count_many : NULL;
+    const struct perhaps__layer *newest = perhaps__filter_newest(filter);
+    bool beside = filter->shared != NULL && newest->operations->folds != NULL;
+    struct perhaps__view view = newest->view;
+    view.ask = beside ? ask_beside : ask;
+    view.ask_many = beside ? ask_many_beside : ask_many;
+    if (view.count_many != NULL) {
+        view.count_many = beside ? count_many_beside : count_many;
+    }
     view.memory = NULL; // nothing but the functions here is used of a filter with several layers
     return view;
 }
@@ -258,37 +386,43 @@ size_t perhaps__layers_add(perhaps_filter *filter, const uint64_t *hashes, size_
 
 /* ---------------------------------------------------------------- removing */
 
-static bool folds(const struct perhaps__layer *finer, const struct perhaps__layer *coarser)
-{
-    return finer->operations->folds(finer, coarser);
-}
-
-// The layer to take a key from: of those that match, the one that folds into all the others. NULL when there is none, or
-// when several match and none of them does (*ambiguous then).
+// The layer to take a key from: the largest of those that match, if it folds into all the others. NULL when there is none, or
+// when it does not (*ambiguous then).
 //
 // Why that one: every key that is held has a fingerprint in a layer which takes it for that key. The one found here may be
 // another key's. But what this layer cannot tell apart, the others that match cannot either, and in one of them is the
-// fingerprint that was added with the key that goes: it is the other key's from now on. Readers who are beside this find it
-// too, as they ask the layers from the last one on. In a filter that was compacted the finest may be an earlier one: then
-// a reader could ask the other before the fingerprint was added there, and this one after it was taken; so among threads
-// such a key stays. So it does in a filter with a journal, which threads may have written and one replays.
-static struct perhaps__layer *finest_match(const perhaps_filter *filter, uint64_t hash, bool *ambiguous)
+// fingerprint that was added with the key that goes: it is the other key's from now on, which so went to a smaller layer.
+//
+// Threads may do the same to this key at the same time, and so the layers are asked in the order in which keys go. When
+// all larger ones have been asked, its fingerprint is in none of them any more.
+static struct perhaps__layer *find_match(const perhaps_filter *filter, uint64_t look, uint64_t hash, bool *ambiguous)
 {
-    bool strict = filter->shared != NULL || filter->log != NULL || filter->identity.id != 0;
     struct perhaps__layer *match = NULL;
     *ambiguous = false;
-    for (uint32_t i = 0; i < perhaps__filter_layers(filter); i++) {
-        struct perhaps__layer *layer = perhaps__filter_layer(filter, i);
-        if (!layer->view.ask(&layer->view, hash)) {
+    for (uint32_t i = perhaps__order_count(look); i > 0; i--) {
+        struct perhaps__layer *layer = perhaps__order_layer(&filter->order, i - 1);
+        bool matches = layer->view.ask(&layer->view, hash);
+        between_layers();
+        if (!matches) {
             continue;
         }
-        if (match == NULL || folds(layer, match)) {
-            match = layer;
-        } else if (strict || !folds(match, layer)) {
-            *ambiguous = true;
-        }
+        *ambiguous = *ambiguous || (match != NULL && !match->operations->folds(match, layer));
+        match = match != NULL ? match : layer;
     }
     return *ambiguous ? NULL : match;
+}
+
+// In a list of layers that did not change meanwhile: another thread may make a layer, but nobody does so for long.
+static struct perhaps__layer *find_match_in_order(const perhaps_filter *filter, uint64_t hash, bool *ambiguous)
+{
+    for (;;) {
+        uint64_t look = perhaps__order_look(&filter->order);
+        struct perhaps__layer *match = find_match(filter, look, hash, ambiguous);
+        if (PERHAPS_LIKELY(perhaps__order_is_still(&filter->order, look))) {
+            return match;
+        }
+        (void)sched_yield();
+    }
 }
 
 // 1 removed, 0 surely absent, or PERHAPS_E_AMBIGUOUS. Where threads share the filter, another one may be quicker and take
@@ -297,7 +431,7 @@ static int remove_one(const perhaps_filter *filter, uint64_t hash)
 {
     for (;;) {
         bool ambiguous;
-        struct perhaps__layer *layer = finest_match(filter, hash, &ambiguous);
+        struct perhaps__layer *layer = find_match_in_order(filter, hash, &ambiguous);
         if (layer == NULL) {
             return ambiguous ? PERHAPS_E_AMBIGUOUS : 0;
         }

@@ -87,6 +87,14 @@ void perhaps__open(const perhaps_filter *filter)
     }
 }
 
+void perhaps__open_between_steps(const perhaps_filter *filter)
+{
+    if (filter->shared != NULL) {
+        perhaps__gate_open(&filter->shared->gate);
+        perhaps__gate_let_in(&filter->shared->gate);
+    }
+}
+
 void perhaps__close_both(const perhaps_filter *a, const perhaps_filter *b)
 {
     bool in_order = (uintptr_t)a < (uintptr_t)b;
@@ -148,6 +156,13 @@ void perhaps__tally_add(struct perhaps__tally *tally, const struct perhaps__tall
     add_relaxed(&tally->refused_full, more->refused_full);
     add_relaxed(&tally->refused_copies, more->refused_copies);
     add_relaxed(&tally->refused_early, more->refused_early);
+}
+
+void perhaps__tally_take_over(struct perhaps__tally *tally, struct perhaps__tally *from)
+{
+    perhaps__tally_add(tally, from);
+    add_relaxed(&tally->unsettled, __atomic_exchange_n(&from->unsettled, 0, __ATOMIC_RELAXED));
+    memset(from, 0, offsetof(struct perhaps__tally, unsettled)); // the last member
 }
 
 struct perhaps__tally perhaps__tally_load(const struct perhaps__tally *tally)

@@ -29,6 +29,9 @@ void perhaps__shared_end(perhaps_filter *filter);
 void perhaps__close(const perhaps_filter *filter);
 void perhaps__open(const perhaps_filter *filter);
 
+// Opens the gate and lets those in who wait there. For work that is done in steps.
+void perhaps__open_between_steps(const perhaps_filter *filter);
+
 // The same for two filters, in an order that all threads agree on.
 void perhaps__close_both(const perhaps_filter *a, const perhaps_filter *b);
 void perhaps__open_both(const perhaps_filter *a, const perhaps_filter *b);
@@ -40,5 +43,8 @@ size_t perhaps__shared_remove(perhaps_filter *filter, const uint64_t *hashes, si
 // A tally that other threads may be adding to.
 struct perhaps__tally perhaps__tally_load(const struct perhaps__tally *tally);
 void perhaps__tally_add(struct perhaps__tally *tally, const struct perhaps__tally *more);
+
+// Adds all that another layer counted, the readers' counts too, and makes that zero. Writers are kept out of both.
+void perhaps__tally_take_over(struct perhaps__tally *tally, struct perhaps__tally *from);
 
 #endif

@@ -109,15 +109,21 @@ int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics)
 
 int perhaps_stats_of_layer(const perhaps_filter *filter, uint32_t layer, perhaps_statistics *statistics)
 {
-    if (filter == NULL || statistics == NULL || layer >= perhaps__filter_layers(filter)) {
+    if (filter == NULL || statistics == NULL) {
         return PERHAPS_E_ARGUMENT;
     }
-    perhaps__close(filter);
+    perhaps__close(filter); // first: beside others that clear or compact a layer may go
     perhaps_statistics result = describe_filter(filter);
-    describe_layer(filter->layers[layer], &result); // even if it was cleared meanwhile
+    bool is_there = layer < filter->layer_count;
+    if (is_there) {
+        describe_layer(filter->layers[layer], &result);
+        result.layers = 1;
+        result.capacity = filter->layers[layer]->capacity;
+        result.fpr_target = filter->layers[layer]->fpr;
+    }
     perhaps__open(filter);
-    result.layers = 1;
-    result.capacity = filter->layers[layer]->capacity;
-    result.fpr_target = filter->layers[layer]->fpr;
+    if (!is_there) {
+        return PERHAPS_E_ARGUMENT;
+    }
     return perhaps__give_result(statistics, &result, sizeof result) ? PERHAPS_OK : PERHAPS_E_OPTION;
 }

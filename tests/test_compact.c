@@ -347,10 +347,6 @@ static void test_refusals(void **state)
     error = SUPPORT_ERROR;
     support_assert_failed(perhaps_compact(filter, 1, &done, &error), PERHAPS_E_OPTION, &error);
     perhaps_free(filter);
-    options.flags = PERHAPS_SHARED;
-    filter = support_create(&options);
-    assert_refused(filter, PERHAPS_E_UNSUPPORTED);
-    perhaps_free(filter);
 }
 
 static void test_mapped_filters(void **state)

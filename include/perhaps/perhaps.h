@@ -52,6 +52,7 @@
  *   perhaps_encode(), perhaps_save(), perhaps_stats(), perhaps_convert(), perhaps_merge() and perhaps_clear() see (or
  *   make) the state of one instant, which contains every add that returned before the call began. Adds and removes that
  *   are called meanwhile wait until it is done (until the payload is copied, where it is saved); readers do not.
+ *   perhaps_compact() lets them through between short steps.
  *   A pointer from perhaps_metadata() is the caller's to protect against perhaps_set_metadata(), likewise for a position.
  *   A call that fails leaves the set unchanged; fingerprints of a cuckoo filter may lie in other places.
  *
@@ -215,7 +216,8 @@ enum perhaps_at_capacity {
  * budget p * (1/((i+1)(i+2)) + 1/PERHAPS_LAYERS_MAX) / 2, and these sum to less than p. Where
  * max_capacity says how far that will be, the budgets are planned for exactly that, each layer's in proportion to its
  * capacity (strict for the small layers, where it costs little): memory is then close to that of a filter sized right
- * from the start. Look-ups begin with the last layer, which takes the new keys. There is no merging, and counting filters do
+ * from the start. Look-ups begin with the last layer, which takes the new keys
+ * (shared cuckoo filters: with the largest). There is no merging, and counting filters do
  * not grow.
  *
  * A layer is full when as many adds as its capacity changed it, or, for bloom, when its bits say so. What the filter
@@ -523,7 +525,7 @@ typedef struct perhaps_compaction {
     uint32_t layers;      /* that there are now */
     uint32_t dropped;     /* layers that this call dropped because they were empty, or folded to the end */
     uint64_t moved;       /* fingerprints that this call moved to another layer */
-    uint64_t bytes_freed; /* memory of the layers that it dropped */
+    uint64_t bytes_freed; /* memory of the layers that it dropped; "Memory" below says when it is released */
 } perhaps_compaction;
 
 /* Puts a growing cuckoo filter from which keys were removed into fewer layers, without its keys and in slices: drops layers
@@ -538,16 +540,26 @@ typedef struct perhaps_compaction {
  * filter is whole: every call does what it says, removals included, and what is encoded or saved is a filter like any
  * other. One may stop after any slice; the next one goes on, or, in a filter that was loaded, begins again.
  *
+ * A PERHAPS_SHARED filter is compacted beside all other calls. Readers do not wait and miss no key, wherever its fingerprint
+ * is on its way; "surely absent" is proof as always. A key that no layer has is asked for once more where the list of
+ * layers changed meanwhile, at most 32 times, then the answer is "perhaps" (for a count PERHAPS_COUNT_UNBOUNDED), and
+ * counted in perhaps_statistics.unsettled; fingerprints that move do not disturb readers. Adds, removes and snapshots wait
+ * for 256 buckets at most, whatever `work` is, and then go first. Several threads may compact at once: they share one
+ * account of what is to be done, and each is told what it did itself.
+ *
+ * Memory: an unshared filter releases a layer when it is dropped. In a shared one readers may still be in it, so its
+ * address stays theirs: until perhaps_free(), or until the filter grows by a layer of that size, which takes it over. So
+ * there is never more than one layer of each size, in use or kept. With the C library's allocator the whole pages
+ * of what is kept go back to the system at once; what another allocator gave stays allocated.
+ *
  *   1   There is more to do: call again.
  *   0   Nothing (more) can be dropped or folded now. Filters without growth, and those of policy unique, which nothing is
  *       removed from, are never more than that.
  *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION (the size of *result), PERHAPS_E_READ_ONLY, PERHAPS_E_KEY,
- *       PERHAPS_E_UNSUPPORTED: a kind other than cuckoo (rebuild it from the store), a filter with a journal (which records
- *       what is done to keys), or a PERHAPS_SHARED one (its readers may be looking at a layer that would be freed: a guard
- *       rebuilds it beside them; or load it unshared, compact and save it). Nothing changed.
+ *       PERHAPS_E_UNSUPPORTED: a kind other than cuckoo (rebuild it from the store), or a filter with a journal (which
+ *       records what is done to keys). Nothing changed.
  *
- * result may be NULL. Not a thread-safe call: it needs the filter for itself, as every call does that changes an unshared
- * filter. Allocates nothing. */
+ * result may be NULL. Allocates nothing. */
 PERHAPS_API int perhaps_compact(perhaps_filter *filter, uint64_t work, perhaps_compaction *result,
                                 perhaps_error *error);
 
@@ -629,7 +641,7 @@ typedef struct perhaps_statistics {
     uint64_t refused_early;        /* of refused_full: at a load far below what this shape reaches. The hash of a CALLER
                                       filter is then suspect, or many keys look alike */
     uint64_t unsettled;            /* shared filters: look-ups answered "perhaps" because fingerprints of their buckets
-                                      were moving each time they looked again */
+                                      were moving, or the list of layers changing, each time they looked again */
 
     uint32_t key_check; /* SIPHASH: tells keys apart without telling them, as in docs/format.md; otherwise 0 */
     uint32_t reserved2; /* 0 */
@@ -655,7 +667,7 @@ typedef struct perhaps_statistics {
 PERHAPS_API int perhaps_stats(const perhaps_filter *filter, perhaps_statistics *statistics);
 
 /* The same for one layer, counted from 0, the first: capacity and fpr_target are the layer's own. Also
- * PERHAPS_E_ARGUMENT for a layer that there is not. */
+ * PERHAPS_E_ARGUMENT for a layer that there is not, or not any more, where threads clear or compact the filter. */
 PERHAPS_API int perhaps_stats_of_layer(const perhaps_filter *filter, uint32_t layer, perhaps_statistics *statistics);
 
 /* The name of a kind ("bloom"), for messages and options; NULL for a number that is none. A constant. */
