@@ -15,6 +15,14 @@ static inline perhaps_options growing(uint64_t capacity, double fpr)
                            .at_capacity = PERHAPS_AT_CAPACITY_GROW, .policy = PERHAPS_POLICY_MULTISET);
 }
 
+static inline perhaps_options growing_shared(uint64_t capacity, uint64_t max_capacity)
+{
+    perhaps_options options = growing(capacity, 0.01);
+    options.flags = PERHAPS_SHARED;
+    options.max_capacity = max_capacity;
+    return options;
+}
+
 // ---- a filter beside what it holds: key i is held held[i] times
 
 struct owner {
