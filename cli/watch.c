@@ -317,6 +317,7 @@ static int take_shape(struct watch *watch, perhaps_filter **present, perhaps_opt
         filter_options(*present, next);
     }
     uint32_t kind = next->kind;
+    double before = next->fpr;
     if (option_rate(arguments, OPTION_FPR, &next->fpr) != STATUS_OK ||
         option_kind(arguments, OPTION_KIND, &next->kind) != STATUS_OK) {
         return STATUS_ERROR;
@@ -324,6 +325,7 @@ static int take_shape(struct watch *watch, perhaps_filter **present, perhaps_opt
     if (*present != NULL && next->kind != kind) {
         filter_options_of_kind(next);
     }
+    filter_options_of_rate(arguments, watch->g->path, before, next);
     return STATUS_OK;
 }
 

@@ -315,7 +315,9 @@ typedef struct perhaps_plan {
     double days_left;         /* until distinct keys and residue reach the capacity, at the rate given: 0 when a
                                      reason holds now, infinite when that never comes */
     uint64_t distinct;        /* keys planned from */
-    uint64_t capacity;        /* n of the next filter: what there will be after `days`, and an eighth for reserve */
+    uint64_t capacity;        /* n of the next filter: what there will be after `days`, and an eighth for reserve; not
+                                     more than its max_capacity, and without the reserve where max_bytes is too little
+                                     for it */
     double fpr;               /* its p: that of the present one */
     double fpr_expected;      /* its exact expectation at that capacity (growing filters: of the first layer) */
     double fpr_after_rebuild; /* about what it meets at once, with the present keys */
@@ -385,7 +387,7 @@ typedef struct perhaps_guard_options {
                                            with it. It is the guard's from the moment that create returned 0. Given with
                                            `filter`, PERHAPS_E_ARGUMENT */
     const perhaps_options *next;  /* copied: what a rebuild makes (capacity is planned when it is 0). NULL: a filter
-                                           of the present one's kind, p, seed and shape. The allocator and the key in it must
+                                           like the present one (perhaps_options_of()). The allocator and the key in it must
                                            outlive the guard. A keyed filter is not rebuilt without it (PERHAPS_E_KEY) */
     uint32_t flags;               /* set of enum perhaps_guard_flag */
     uint32_t triggers;            /* set of enum perhaps_guard_trigger */
@@ -497,7 +499,8 @@ PERHAPS_API int perhaps_guard_remove(perhaps_guard *guard, const void *key, size
 /* ---------------------------------------------------------------- rebuilding */
 
 /* Makes a new filter from the store's keys and puts it into the place of the old one, in one instant for those who ask.
- * `capacity` is that of the new filter; 0: planned (perhaps_plan_rebuild()). Questions go on against the old one; adds go
+ * `capacity` is that of the new filter; 0: planned (perhaps_plan_rebuild()). Limits to growth stay: a capacity above
+ * max_capacity counts as that, and a filter that cannot hold the store's keys within its limits is PERHAPS_E_FULL. Questions go on against the old one; adds go
  * to both; removals are carried out in the old one at once and in the new one when the listing has ended, exactly when the
  * listing is a snapshot, and are counted as residue otherwise. The old filter is freed when its last reader is done,
  * unless it is borrowed. A filter that turns out too small for what is listed is made again, twice as large, up to three
