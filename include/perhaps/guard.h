@@ -144,13 +144,21 @@ typedef struct perhaps_store_options {
  * connection of its own, opened for it; without WAL mode, writers wait meanwhile. A visit may ask and list. The callbacks
  * may be used by any number of threads: questions then take turns, listings go on beside them.
  *
+ * The store is the file that is at `path` (a relative one is looked up where the process then is). Each question looks, with
+ * one stat(), whether another file is there than the one that is open, as after a rename() over it or when a symbolic link
+ * points elsewhere: then that one is opened and judged, and answers. A question that begins after the replacement is
+ * never answered from the file that was there before. When there is no file, or not one that can be a store, each question
+ * is an error until there is. A file that is overwritten in place, without SQLite, is damage. A filter knows nothing of
+ * all this: keys of the new file are answered "surely absent" until a guard has noticed, by perhaps_guard_catch_up(), and
+ * rebuilt.
+ *
  * perhaps_store_sqlite_count() stores the number of distinct keys in *count: what a filter for the whole store
  * must be sized for. O(rows) with an index; without one, and where there are both texts and blobs, they are
  * sorted, which takes temporary memory or disk for every distinct key. PERHAPS_E_UNSUPPORTED for a query without a list.
  *
  * perhaps_store_sqlite_open_options() opens a column or a query, with or without a canonical form. A NOCASE column is taken
  * with PERHAPS_CANONICAL_LOWER, an RTRIM one with PERHAPS_CANONICAL_RTRIM. Of a query, SQLite asks for texts and blobs one
- * after the other. Also PERHAPS_E_OPTION, and PERHAPS_E_ARGUMENT for a query that SQLite does not take. */
+ * after the other, in one transaction. Also PERHAPS_E_OPTION, and PERHAPS_E_ARGUMENT for a query that SQLite does not take. */
 typedef struct perhaps_store_sqlite perhaps_store_sqlite;
 PERHAPS_API int perhaps_store_sqlite_open(const char *path, const char *table, const char *column,
                                           unsigned busy_milliseconds, perhaps_store_sqlite **sqlite,
@@ -260,7 +268,10 @@ enum perhaps_sqlite_way {
  * perhaps_sqlite_way), or is negative: an error.
  *
  * A log that was removed, or changed, or restored with its database from a copy, is noticed, and so is a changed schema:
- * each_change then returns 1. What is not: writes with triggers switched off, or with writable_schema. REPLACE deletes rows
+ * each_change then returns 1, as it does when another file has taken the place of the one that is followed; the next listing
+ * goes over to that. `position` is PERHAPS_E_IO then: the filter has no position in the new file. What is not noticed: writes
+ * with triggers switched off, or with writable_schema, and sqlite3_blob_write(), which SQLite refuses where the column has an
+ * index. REPLACE deletes rows
  * without telling triggers unless recursive_triggers is on: the keys of these stay in the filter, which is safe.
  *
  * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (appended: a view, or a table without row ids), PERHAPS_E_IO,
