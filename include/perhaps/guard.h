@@ -260,7 +260,8 @@ enum perhaps_sqlite_way {
     PERHAPS_SQLITE_LOG = 1, /* from the log that triggers write: perhaps_store_sqlite_install_log() */
     PERHAPS_SQLITE_APPENDED =
         2 /* from row ids: rows are only ever added, by your word, and get higher ids than all before.
-                                   SQLite itself reuses ids, takes lower ones, and updates in place: then keys are missed */
+                                   SQLite itself reuses ids, takes lower ones, and updates in place: then keys are missed.
+                                   Never without your word: no schema proves it (docs/guard.md) */
 };
 
 /* Fills *changes with callbacks on a store, valid until that is closed. `appended` 1: by row ids, on your word; 0: by the
