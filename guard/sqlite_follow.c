@@ -54,10 +54,12 @@ static int run(const struct perhaps__guard_sqlite_source *source, perhaps_error 
     return code < 0 ? code : 0;
 }
 
-// Nothing was written: when it cannot be ended now, the next one does it.
+// Nothing was written. An open transaction would keep writers waiting, and its state for ever: where memory is short, the
+// connection's own cache is enough to end it; if not, the next one does it.
 static void end(const struct perhaps__guard_sqlite_source *source)
 {
-    if (sqlite3_get_autocommit(source->db) == 0) {
+    if (sqlite3_get_autocommit(source->db) == 0 && run(source, NULL, "ROLLBACK") < 0) {
+        (void)sqlite3_db_release_memory(source->db);
         (void)run(source, NULL, "ROLLBACK");
     }
 }
@@ -251,9 +253,6 @@ static int read_row(const struct perhaps__guard_sqlite_source *source, const str
         words->at[SECOND] = 1;
         const void *key = sqlite3_column_blob(statement, 1);
         words->at[THIRD] = digest(key, key != NULL ? (size_t)sqlite3_column_bytes(statement, 1) : 0);
-        if (key == NULL && sqlite3_errcode(source->db) == SQLITE_NOMEM) { // not the digest of nothing
-            code = perhaps__guard_sqlite_fail(source, SQLITE_NOMEM, error);
-        }
     } else if (result != SQLITE_DONE) {
         code = perhaps__guard_sqlite_fail(source, result, error);
     }
