@@ -161,6 +161,10 @@ static int run(struct guarding *g)
         status = watch_end(g->watch, status, &signalled);
     }
     output_flush();
+    if (output_given_up() > 0) {
+        warn("standard output", "%" PRIu64 " bytes were not written: nobody read them before the end was asked for",
+             output_given_up());
+    }
     if (g->store_failed || output_broken()) {
         return STATUS_ERROR;
     }

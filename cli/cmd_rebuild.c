@@ -14,6 +14,7 @@ struct rebuilding {
     const struct arguments *arguments;
     const char *path;
     perhaps_filter *present;
+    perhaps_filter *empty; // one that is made like the next: to plan that from
     perhaps_options next;
     perhaps_plan_options plan;
 };
@@ -24,6 +25,25 @@ static int take_number(const struct arguments *arguments, enum option_id id, dou
     int status = option_count(arguments, id, &whole);
     *number = (double)whole;
     return status;
+}
+
+// What the filter may grow to stays, unless somebody says otherwise.
+static int take_limits(struct rebuilding *r)
+{
+    const struct arguments *arguments = r->arguments;
+    if (r->next.growth == 0 && (given(arguments, OPTION_MAX_CAPACITY) || given(arguments, OPTION_MAX_BYTES))) {
+        return fail_usage("rebuild", "--max-capacity and --max-bytes are for filters that grow, and %s does not",
+                          r->path);
+    }
+    if (limit_options(arguments, &r->next) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    return r->next.max_capacity == 0 || r->next.capacity <= r->next.max_capacity
+               ? STATUS_OK
+               : fail_usage("rebuild",
+                            "-n: the filter may grow to %" PRIu64 " keys, not to %" PRIu64
+                            "; --max-capacity raises that",
+                            r->next.max_capacity, r->next.capacity);
 }
 
 static int take_options(struct rebuilding *r)
@@ -46,7 +66,8 @@ static int take_options(struct rebuilding *r)
     if (given(arguments, OPTION_CAPACITY) && r->next.capacity == 0) {
         return fail_usage("rebuild", "-n: '%s' is too small: at least 1 is needed", arguments->values[OPTION_CAPACITY]);
     }
-    return STATUS_OK;
+    filter_options_of_rate(arguments, r->path, present.fpr_target, &r->next);
+    return take_limits(r);
 }
 
 /* ---------------------------------------------------------------- from keys */
@@ -54,7 +75,7 @@ static int take_options(struct rebuilding *r)
 static int from_keys(const struct rebuilding *r)
 {
     struct creation creation = {
-        .arguments = r->arguments, .path = r->path, .options = r->next, .present = r->present, .planned = r->plan};
+        .arguments = r->arguments, .path = r->path, .options = r->next, .present = r->empty, .planned = r->plan};
     if (creation_refuse_impossible(&creation) != STATUS_OK) {
         return STATUS_ERROR;
     }
@@ -80,7 +101,7 @@ static int plan_capacity(const struct rebuilding *r, const struct opened_store *
     perhaps_plan plan = {.size = sizeof plan};
     perhaps_plan_options options = r->plan;
     int code = store->store.count(store->store.context, &options.distinct, error);
-    code = code < 0 ? code : perhaps_plan_rebuild(r->present, &options, &plan, error);
+    code = code < 0 ? code : perhaps_plan_rebuild(r->empty, &options, &plan, error);
     *capacity = plan.capacity;
     return code;
 }
@@ -93,6 +114,9 @@ static int rebuild(const struct rebuilding *r, const struct opened_store *store,
     int code = capacity != 0 ? 0 : plan_capacity(r, store, &capacity, &error);
     code = code < 0 ? code : perhaps_guard_rebuild(guard, capacity, &error);
     progress_end();
+    if (code < 0 && strcmp(error.subject, "max_bytes") == 0) {
+        return fail_size(r->arguments, code, &error);
+    }
     code = code < 0 ? code : perhaps_guard_save(guard, r->path, &error);
     if (code < 0) {
         return fail_library(r->path, code, &error);
@@ -106,38 +130,34 @@ static int rebuild(const struct rebuilding *r, const struct opened_store *store,
     return STATUS_OK;
 }
 
-// Begins with an empty filter that is never asked, and has the metadata.
-static int make_guard(const struct rebuilding *r, const struct opened_store *store,
-                      const perhaps_store_changes *changes, perhaps_guard **guard)
+// Begins with an empty filter that is never asked, and has the metadata. What does not fit into the new one is an error: a
+// file would lack what the guard keeps beside the filter.
+static int make_guard(struct rebuilding *r, const struct opened_store *store, const perhaps_store_changes *changes,
+                      perhaps_guard **guard)
 {
-    perhaps_options empty = r->next;
-    perhaps_filter *filter = NULL;
     const void *metadata = NULL;
     size_t length = 0;
     perhaps_error error = {.size = sizeof error};
-    empty.capacity = 1;
-    empty.flags = PERHAPS_SHARED;
-    int code = perhaps_create(&empty, &filter, &error);
     (void)perhaps_metadata(r->present, &metadata, &length);
-    code = code < 0 ? code : perhaps_set_metadata(filter, metadata, length);
+    int code = perhaps_set_metadata(r->empty, metadata, length);
     perhaps_guard_options options = {.size = sizeof options,
-                                     .adopted = filter,
+                                     .adopted = r->empty,
                                      .store = &store->store,
                                      .changes = changes,
                                      .next = &r->next,
                                      .flags = (changes != NULL ? (uint32_t)PERHAPS_GUARD_FOLLOWS : 0) |
                                               PERHAPS_GUARD_NOT_READY,
+                                     .overflow = 1,
                                      .progress = show_progress};
     code = code < 0 ? code : perhaps_guard_create(&options, guard, &error);
     if (code < 0) {
-        perhaps_free(filter);
         return fail_size(r->arguments, code, &error);
     }
     return STATUS_OK;
 }
 
 // The file says where in its store it is, and perhaps guard --watch goes on from there.
-static int from_opened_store(const struct rebuilding *r, const struct opened_store *store)
+static int from_opened_store(struct rebuilding *r, const struct opened_store *store)
 {
     perhaps_store_changes changes;
     perhaps_guard *guard = NULL;
@@ -148,10 +168,11 @@ static int from_opened_store(const struct rebuilding *r, const struct opened_sto
     }
     int status = rebuild(r, store, guard);
     perhaps_guard_free(guard);
+    r->empty = NULL; // the guard's
     return status;
 }
 
-static int from_store(const struct rebuilding *r)
+static int from_store(struct rebuilding *r)
 {
     struct opened_store store = {.name = NULL};
     int status = store_open(r->arguments, &store);
@@ -174,6 +195,16 @@ static int refuse_both(const struct arguments *arguments)
     return any ? store_options_check(arguments) : STATUS_OK;
 }
 
+static int make_empty(struct rebuilding *r)
+{
+    perhaps_options empty = r->next;
+    perhaps_error error = {.size = sizeof error};
+    empty.capacity = 1;
+    empty.flags = PERHAPS_SHARED;
+    int code = perhaps_create(&empty, &r->empty, &error);
+    return code < 0 ? fail_size(r->arguments, code, &error) : STATUS_OK;
+}
+
 int command_rebuild(const struct arguments *arguments)
 {
     struct rebuilding r = {.arguments = arguments, .path = arguments->operands[0]};
@@ -184,9 +215,11 @@ int command_rebuild(const struct arguments *arguments)
     if (status == STATUS_OK) {
         status = take_options(&r);
     }
+    status = status == STATUS_OK ? make_empty(&r) : status;
     if (status == STATUS_OK) {
         status = given(arguments, OPTION_STORE) ? from_store(&r) : from_keys(&r);
     }
     perhaps_free(r.present);
+    perhaps_free(r.empty);
     return status;
 }

@@ -27,7 +27,7 @@ static bool as_json(const struct verification *v)
     return given(v->arguments, OPTION_JSON);
 }
 
-static void note(struct verification *v, int code, const perhaps_error *error, bool is_chunk)
+static void note(struct verification *v, int code, const perhaps_error *error)
 {
     progress_end();
     if (v->code >= 0) {
@@ -36,7 +36,7 @@ static void note(struct verification *v, int code, const perhaps_error *error, b
     }
     if (!as_json(v)) {
         (void)fail_library(v->path, code, error);
-    } else if (is_chunk && error->limit > 0) {
+    } else if (code == PERHAPS_E_DAMAGED && error->limit > 0) { // a chunk
         json_open(&v->json, NULL);
         json_unsigned(&v->json, "first", error->value);
         json_unsigned(&v->json, "last", error->limit);
@@ -63,7 +63,7 @@ static void verify_chunks(struct verification *v)
         perhaps_error error = {.size = sizeof error};
         int code = perhaps_scrub(v->filter, &cursor, SLICE_BYTES, &error);
         if (code < 0) {
-            note(v, code, &error, true);
+            note(v, code, &error);
         }
         progress_share(cursor, statistics.chunks, v->path);
     } while (cursor != 0);
@@ -106,7 +106,7 @@ static void load(struct verification *v)
     int code = filter_load(v->path, PERHAPS_OPEN_KEYLESS | PERHAPS_OPEN_FIRST_TOUCH, &v->filter, &error);
     if (code < 0) {
         v->filter = NULL;
-        note(v, code, &error, strstr(error.text, "chunk ") != NULL);
+        note(v, code, &error);
     }
 }
 

@@ -118,7 +118,7 @@ static bool may_grow(const struct creation *creation, uint64_t counted)
 {
     const struct adder *adder = &creation->adder;
     return adder->full.count > 0 && adder->copies.count == 0 && creation->options.bytes == 0 &&
-           creation->options.capacity / 2 < counted;
+           creation->options.at_capacity != PERHAPS_AT_CAPACITY_GROW && creation->options.capacity / 2 < counted;
 }
 
 static int make_and_replay(struct creation *creation, struct spool *spool)

@@ -314,20 +314,11 @@ void filter_statistics(const perhaps_filter *filter, perhaps_statistics *statist
 
 void filter_options(const perhaps_filter *filter, perhaps_options *options)
 {
-    perhaps_statistics s;
-    filter_statistics(filter, &s);
-    bool counting = s.kind == PERHAPS_KIND_COUNTING;
-    bool cuckoo = s.kind == PERHAPS_KIND_CUCKOO;
-    *options = (perhaps_options){.size = sizeof *options,
-                                 .kind = s.kind,
-                                 .fpr = s.fpr_target,
-                                 .seed = s.seed,
-                                 .policy = counting || cuckoo ? s.policy : PERHAPS_POLICY_DEFAULT,
-                                 .counter_bits = counting ? s.counter_bits : 0,
-                                 .slots = cuckoo ? s.slots : 0,
-                                 .at_capacity = s.at_capacity,
-                                 .growth = s.growth,
-                                 .key = key_given()};
+    *options = (perhaps_options){.size = sizeof *options};
+    (void)perhaps_options_of(filter, options); // a filter and a structure of this release: nothing can fail
+    options->capacity = 0;
+    options->key = key_given();
+    options->hash_source = PERHAPS_HASH_DEFAULT; // follows from the key
 }
 
 void filter_options_of_kind(perhaps_options *options)
@@ -335,6 +326,21 @@ void filter_options_of_kind(perhaps_options *options)
     options->policy = PERHAPS_POLICY_DEFAULT;
     options->counter_bits = 0;
     options->slots = 0;
+    options->fingerprint_bits = 0;
+    options->search = 0;
+}
+
+void filter_options_of_rate(const struct arguments *arguments, const char *path, double before,
+                            perhaps_options *options)
+{
+    if (options->fingerprint_bits == 0 || options->fpr >= before) {
+        return; // those that were enough still are
+    }
+    if (!given(arguments, OPTION_QUIET)) {
+        tell(path, "fingerprints are as long as p = %.3g needs, not of the %" PRIu32 " bits that were asked for",
+             options->fpr, options->fingerprint_bits);
+    }
+    options->fingerprint_bits = 0;
 }
 
 void filter_warn_if_overfull(const char *path, const perhaps_filter *filter)

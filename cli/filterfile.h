@@ -77,8 +77,13 @@ bool filter_removes(perhaps_filter *filter);
 // "kind bloom", "kind cuckoo with policy unique": what such filters cannot do depends on both. Valid until the next call.
 const char *filter_kind_shown(const perhaps_filter *filter);
 
-// Options for another filter like this one, without a size: kind, p, seed, policy and shape; the key that was given.
+// Options for another filter like this one, without a size; the key that was given.
 void filter_options(const perhaps_filter *filter, perhaps_options *options);
+
+// After another p than before was asked for: when fingerprints of a width that was asked for may not do for it, they
+// follow from it instead, which is said.
+void filter_options_of_rate(const struct arguments *arguments, const char *path, double before,
+                            perhaps_options *options);
 
 // Takes back what of a shape belongs to another kind than the options name.
 void filter_options_of_kind(perhaps_options *options);

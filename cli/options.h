@@ -70,9 +70,11 @@ enum value_shape {
     X(GROWTH, IN(CREATE), 0, "growth", "FACTOR", VALUE_GROWTH, "grow at capacity, by this factor: 2, 4 or 8",          \
       "The rate of all layers together stays below P. Kind counting cannot grow; cuckoo then takes policy unique if "  \
       "none is asked for.")                                                                                            \
-    X(MAX_CAPACITY, IN(CREATE), 0, "max-capacity", "N", VALUE_TEXT, "grow at capacity, up to this many keys",          \
+    X(MAX_CAPACITY, IN(CREATE) | IN(REBUILD), 0, "max-capacity", "N", VALUE_TEXT,                                      \
+      "grow at capacity, up to this many keys",                                                                        \
       "Planned for from the start, so that it takes little more memory than a filter for that many.")                  \
-    X(MAX_BYTES, IN(CREATE), 0, "max-bytes", "SIZE", VALUE_TEXT, "grow at capacity, up to this much memory", "")       \
+    X(MAX_BYTES, IN(CREATE) | IN(REBUILD), 0, "max-bytes", "SIZE", VALUE_TEXT,                                         \
+      "grow at capacity, up to this much memory", "")                                                                  \
     X(SEED, IN(CREATE), 0, "seed", "SEED", VALUE_TEXT, "hash with this number (0)",                                    \
       "Decimal, or hexadecimal after 0x. The same keys, options and seed give the same file, byte for byte.")          \
     X(KEY_FILE, IN_FILTERS, 0, "key-file", "FILE", VALUE_FILE, "hash with the secret key in this file",                \

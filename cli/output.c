@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,11 +12,15 @@
 #include "messages.h"
 #include "utf8.h"
 
-enum { BUFFER_SIZE = 128 * 1024, FORMATTED_SIZE = 4096, ESCAPED_SIZE = 4 * 4096 + 1 };
+// A pipe that poll() calls writable takes a piece without blocking (pipe(7)), as long as nobody else writes to it.
+enum { BUFFER_SIZE = 128 * 1024, FORMATTED_SIZE = 4096, ESCAPED_SIZE = 4 * 4096 + 1, PIECE_SIZE = PIPE_BUF };
 
 static char buffer[BUFFER_SIZE];
 static size_t used;
 static bool broken;
+static bool (*wait_until_writable)(void *context, int fd);
+static void *wait_context;
+static uint64_t given_up;
 
 // The shell's convention for a closed pipe is death by SIGPIPE (status 141), also when the parent had it ignored.
 static void end_like_sigpipe(void)
@@ -48,11 +53,41 @@ static void report_broken(int number)
     (void)fail("standard output", "%s", strerror(number));
 }
 
+// Once something was given up, what follows it is, too: a gap would pass for an answer.
+static int write_pieces(const void *bytes, size_t length)
+{
+    for (const char *at = bytes; length > 0;) {
+        if (given_up > 0 || !wait_until_writable(wait_context, STDOUT_FILENO)) {
+            given_up += length;
+            return 0;
+        }
+        ssize_t written = write(STDOUT_FILENO, at, length < PIECE_SIZE ? length : PIECE_SIZE);
+        if (written < 0 && errno != EINTR && errno != EAGAIN) {
+            return -1;
+        }
+        at += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return 0;
+}
+
 static void put(const void *bytes, size_t length)
 {
-    if (!broken && write_all(STDOUT_FILENO, bytes, length) < 0) {
+    if (!broken &&
+        (wait_until_writable != NULL ? write_pieces(bytes, length) : write_all(STDOUT_FILENO, bytes, length)) < 0) {
         report_broken(errno);
     }
+}
+
+void output_set_wait(bool (*wait)(void *context, int fd), void *context)
+{
+    wait_until_writable = wait;
+    wait_context = context;
+}
+
+uint64_t output_given_up(void)
+{
+    return given_up;
 }
 
 void output_flush(void)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 void output_write(const void *bytes, size_t length);
 void output_text(const char *text);
@@ -19,6 +20,13 @@ bool output_broken(void);
 
 // Flushes and closes. The last thing that a program does with its output.
 int output_finish(void);
+
+// Instead of blocking in a write: `wait` returns when the descriptor takes bytes, and false to give up. What is left is then
+// not written, now or later. NULL: writes block.
+void output_set_wait(bool (*wait)(void *context, int fd), void *context);
+
+// Bytes that were given up.
+uint64_t output_given_up(void);
 
 // Writes all of it, whatever write() takes at a time. Returns 0, or -1 with errno set.
 int write_all(int fd, const void *bytes, size_t length);

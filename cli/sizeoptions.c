@@ -136,15 +136,22 @@ static int take_at_capacity(const struct arguments *arguments, perhaps_options *
                : STATUS_OK;
 }
 
+int limit_options(const struct arguments *arguments, perhaps_options *options)
+{
+    return option_count(arguments, OPTION_MAX_CAPACITY, &options->max_capacity) != STATUS_OK ||
+                   refuse_zero(arguments, OPTION_MAX_CAPACITY, options->max_capacity) != STATUS_OK ||
+                   option_bytes(arguments, OPTION_MAX_BYTES, &options->max_bytes) != STATUS_OK ||
+                   refuse_zero(arguments, OPTION_MAX_BYTES, options->max_bytes) != STATUS_OK
+               ? STATUS_ERROR
+               : STATUS_OK;
+}
+
 int growth_options(const struct arguments *arguments, perhaps_options *options)
 {
     static const struct number_range factors = {2, 8, true, "2, 4 or 8"};
     if (take_at_capacity(arguments, options) != STATUS_OK ||
         option_range(arguments, OPTION_GROWTH, &factors, &options->growth) != STATUS_OK ||
-        option_count(arguments, OPTION_MAX_CAPACITY, &options->max_capacity) != STATUS_OK ||
-        refuse_zero(arguments, OPTION_MAX_CAPACITY, options->max_capacity) != STATUS_OK ||
-        option_bytes(arguments, OPTION_MAX_BYTES, &options->max_bytes) != STATUS_OK ||
-        refuse_zero(arguments, OPTION_MAX_BYTES, options->max_bytes) != STATUS_OK) {
+        limit_options(arguments, options) != STATUS_OK) {
         return STATUS_ERROR;
     }
     if (options->at_capacity == PERHAPS_AT_CAPACITY_GROW && options->bytes != 0) {

@@ -14,6 +14,9 @@ int size_options(const struct arguments *arguments, uint32_t default_kind, perha
 // --at-capacity, --growth, --max-capacity and --max-bytes, likewise; after size_options().
 int growth_options(const struct arguments *arguments, perhaps_options *options);
 
+// --max-capacity and --max-bytes alone.
+int limit_options(const struct arguments *arguments, perhaps_options *options);
+
 // What is left for options->kind, which cannot have the options of other kinds.
 perhaps_options size_options_of_kind(const perhaps_options *options);
 

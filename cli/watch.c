@@ -21,10 +21,12 @@
 #include "messages.h"
 #include "numbers.h"
 #include "options.h"
+#include "output.h"
 
 #define DEFAULT_FPR 0.01
 
-enum { INTERVAL_MS = 1000, SAVE_LOOKS = 60, LOCK_TRIES = 50, LOCK_PAUSE_MS = 100 };
+// After a signal, what was found is offered to a reader that does not read for so long.
+enum { INTERVAL_MS = 1000, SAVE_LOOKS = 60, LOCK_TRIES = 50, LOCK_PAUSE_MS = 100, OFFER_MS = 2000 };
 
 struct watch {
     struct guarding *g;
@@ -35,7 +37,8 @@ struct watch {
     uint64_t saved_changes; // that the file has
     uint64_t saved_rebuilds;
     uint32_t state;   // enum perhaps_guard_state, when it was looked at last
-    bool stopped;     // a signal asked for the end
+    bool stopped;     // a signal asked for the end ...
+    int64_t until_ms; // ... and output is given up at this time
     bool cannot_save; // and it was said
     // How rebuilds ended, told by the thread that made them.
     pthread_mutex_t lock;
@@ -228,8 +231,9 @@ static void take_signals(struct watch *watch)
     while (read(watch->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGHUP) {
             reload(watch);
-        } else {
+        } else if (!watch->stopped) {
             watch->stopped = true;
+            watch->until_ms = now_ms() + OFFER_MS;
         }
     }
 }
@@ -261,6 +265,31 @@ static bool wait_for(void *context, int fd)
         }
     }
     return false;
+}
+
+static bool is_writable(int fd)
+{
+    struct pollfd wanted = {.fd = fd, .events = POLLOUT};
+    return poll(&wanted, 1, 0) > 0; // also when nobody will ever read it: then writing tells
+}
+
+// Until standard output takes something. A reader that does not read keeps neither the filter from following its store nor
+// the process from its end.
+static bool wait_to_write(void *context, int fd)
+{
+    struct watch *watch = context;
+    while (!is_writable(fd)) {
+        (void)look_around(watch);
+        int64_t left = watch->next_ms - now_ms();
+        int64_t offered = watch->stopped ? watch->until_ms - now_ms() : left;
+        if (watch->stopped && offered <= 0) {
+            return false;
+        }
+        struct pollfd wanted[] = {{.fd = watch->signals, .events = POLLIN}, {.fd = fd, .events = POLLOUT}};
+        left = left < offered ? left : offered;
+        (void)poll(wanted, 2, left > 0 ? (int)left : 0);
+    }
+    return true;
 }
 
 /* ---------------------------------------------------------------- beginning */
@@ -317,6 +346,7 @@ static int take_shape(struct watch *watch, perhaps_filter **present, perhaps_opt
         filter_options(*present, next);
     }
     uint32_t kind = next->kind;
+    double before = next->fpr;
     if (option_rate(arguments, OPTION_FPR, &next->fpr) != STATUS_OK ||
         option_kind(arguments, OPTION_KIND, &next->kind) != STATUS_OK) {
         return STATUS_ERROR;
@@ -324,6 +354,7 @@ static int take_shape(struct watch *watch, perhaps_filter **present, perhaps_opt
     if (*present != NULL && next->kind != kind) {
         filter_options_of_kind(next);
     }
+    filter_options_of_rate(arguments, watch->g->path, before, next);
     return STATUS_OK;
 }
 
@@ -382,6 +413,7 @@ int watch_begin(struct guarding *g)
         start_rebuild(watch);
     }
     input_set_wait(wait_for, watch);
+    output_set_wait(wait_to_write, watch);
     return STATUS_OK;
 }
 
@@ -421,6 +453,7 @@ int watch_end(struct watch *watch, int status, bool *signalled)
 void watch_free(struct watch *watch)
 {
     if (watch != NULL) {
+        output_set_wait(NULL, NULL);
         if (watch->signals >= 0) {
             (void)close(watch->signals);
         }

@@ -74,21 +74,38 @@ static uint64_t capacity_of(const perhaps_plan_options *known, uint64_t distinct
     return capacity < 0x1p63 ? (uint64_t)fmax(1.0, capacity) : UINT64_C(1) << 63;
 }
 
-static int size_next(const perhaps_statistics *now, uint64_t capacity, perhaps_sizing *sizing, perhaps_error *error)
+perhaps_options perhaps__guard_like(const perhaps_filter *filter)
 {
-    bool has_policy = now->kind == PERHAPS_KIND_COUNTING || now->kind == PERHAPS_KIND_CUCKOO;
-    const perhaps_options options = {
-        .size = sizeof options,
-        .kind = now->kind,
-        .capacity = capacity,
-        .fpr = now->fpr_target,
-        .policy = has_policy ? now->policy : 0,
-        .counter_bits = now->kind == PERHAPS_KIND_COUNTING ? now->counter_bits : 0,
-        .slots = now->kind == PERHAPS_KIND_CUCKOO ? now->slots : 0,
-        .at_capacity = now->at_capacity,
-        .growth = now->growth,
-    };
+    perhaps_options options = {.size = sizeof options};
+    (void)perhaps_options_of(filter, &options); // a filter and a structure of this release: nothing can fail
+    options.capacity = 0;
+    return options;
+}
+
+uint64_t perhaps__guard_within(const perhaps_options *options, uint64_t capacity)
+{
+    return options->max_capacity != 0 && options->max_capacity < capacity ? options->max_capacity : capacity;
+}
+
+static int size_of(const perhaps_options *like, uint64_t capacity, perhaps_sizing *sizing, perhaps_error *error)
+{
+    perhaps_options options = *like;
+    options.capacity = capacity;
+    options.hash_source = PERHAPS_HASH_DEFAULT; // no matter for the size, and one of them would want its key
     return perhaps_size_for(&options, sizing, error);
+}
+
+// The reserve is given up before the owner's limit is: without it the filter grows sooner, that is all.
+static int size_next(const perhaps_options *like, uint64_t distinct, uint64_t *capacity, perhaps_sizing *sizing,
+                     perhaps_error *error)
+{
+    *capacity = perhaps__guard_within(like, *capacity);
+    int code = size_of(like, *capacity, sizing, error);
+    if (code == 0 && like->max_bytes != 0 && sizing->bytes > like->max_bytes && distinct > 0 && distinct < *capacity) {
+        *capacity = distinct;
+        code = size_of(like, *capacity, sizing, error);
+    }
+    return code;
 }
 
 // (1 - e^(-kn/m))^k and its like fall steeply with n; between nothing and capacity the exponent of n is k for bits that are
@@ -112,8 +129,8 @@ static perhaps_plan_options with_residue(const perhaps_statistics *now, const pe
     return known;
 }
 
-static int make_plan(const perhaps_statistics *now, const perhaps_plan_options *known, perhaps_plan *plan,
-                     perhaps_error *error)
+static int make_plan(const perhaps_statistics *now, const perhaps_options *like, const perhaps_plan_options *known,
+                     perhaps_plan *plan, perhaps_error *error)
 {
     double estimate = fmin(now->distinct_estimate, 0x1p62);
     double held = fmax(estimate, 0.0);
@@ -121,7 +138,7 @@ static int make_plan(const perhaps_statistics *now, const perhaps_plan_options *
     perhaps_sizing sizing = {.size = sizeof sizing};
     plan->distinct = known->distinct != 0 ? known->distinct : (uint64_t)own;
     plan->capacity = capacity_of(known, plan->distinct);
-    int code = size_next(now, plan->capacity, &sizing, error);
+    int code = size_next(like, plan->distinct, &plan->capacity, &sizing, error);
     if (code < 0) {
         return code;
     }
@@ -137,15 +154,15 @@ static int make_plan(const perhaps_statistics *now, const perhaps_plan_options *
     return 0;
 }
 
-static int plan_for(const perhaps_statistics *now, const perhaps_plan_options *known, perhaps_plan *plan,
-                    perhaps_error *error)
+static int plan_for(const perhaps_statistics *now, const perhaps_options *like, const perhaps_plan_options *known,
+                    perhaps_plan *plan, perhaps_error *error)
 {
     perhaps_plan full = {.size = plan->size};
     if (plan->size < sizeof plan->size || plan->size > sizeof full) {
         return fail_option(error, "size", "the plan does not have a size that this release knows");
     }
     const perhaps_plan_options all = with_residue(now, known);
-    int code = make_plan(now, &all, &full, error);
+    int code = make_plan(now, like, &all, &full, error);
     if (code == 0) {
         memcpy(plan, &full, full.size);
     }
@@ -166,7 +183,8 @@ int perhaps_plan_rebuild(const perhaps_filter *filter, const perhaps_plan_option
     if (code == 0) {
         code = perhaps_stats(filter, &now);
     }
-    return code < 0 ? code : plan_for(&now, &known, plan, error);
+    const perhaps_options like = perhaps__guard_like(filter);
+    return code < 0 ? code : plan_for(&now, &like, &known, plan, error);
 }
 
 /* ---------------------------------------------------------------- the guard's */
@@ -199,19 +217,21 @@ static int plan_of_guard(struct perhaps_guard *guard, perhaps_plan_options *know
 {
     perhaps_guard_statistics seen = {.size = sizeof seen};
     perhaps_statistics now = {.size = sizeof now};
+    perhaps_options like = {.size = 0};
     int code = perhaps_guard_stats(guard, &seen);
     count_store(guard, known);
     if (code == 0) {
         (void)pthread_mutex_lock(&guard->exchange);
         const struct perhaps__guard_generation *generation = guard->current;
         code = perhaps_stats(generation->asked, &now);
+        like = perhaps__guard_like(generation->asked);
         fill_in(generation, known);
         (void)pthread_mutex_unlock(&guard->exchange);
     }
     if (known->fpr_observed_low == 0.0) {
         known->fpr_observed_low = seen.window_fpr_observed_low;
     }
-    return code < 0 ? code : plan_for(&now, known, plan, error);
+    return code < 0 ? code : plan_for(&now, &like, known, plan, error);
 }
 
 int perhaps_guard_plan(const perhaps_guard *guard, const perhaps_plan_options *options, perhaps_plan *plan,

@@ -28,52 +28,45 @@ void perhaps__guard_unlock_all(struct perhaps_guard *guard)
 
 /* ---------------------------------------------------------------- what to make */
 
-// A filter like the one that is in use.
-static perhaps_options like_current(const perhaps_statistics *now)
-{
-    bool has_policy = now->kind == PERHAPS_KIND_COUNTING || now->kind == PERHAPS_KIND_CUCKOO;
-    return (perhaps_options){
-        .size = sizeof(perhaps_options),
-        .kind = now->kind,
-        .fpr = now->fpr_target,
-        .seed = now->seed,
-        .policy = has_policy ? now->policy : 0,
-        .counter_bits = now->kind == PERHAPS_KIND_COUNTING ? now->counter_bits : 0,
-        .slots = now->kind == PERHAPS_KIND_CUCKOO ? now->slots : 0,
-        .at_capacity = now->at_capacity,
-        .growth = now->growth,
-    };
-}
-
 // Only the rebuilding thread exchanges the filter, so that it may look at the one in use without further ado.
-static int options_of_next(struct perhaps_guard *guard, uint64_t capacity, perhaps_options *options,
-                           perhaps_error *error)
+static int check_hash(const struct perhaps_guard *guard, const perhaps_options *like, perhaps_error *error)
 {
-    perhaps_statistics now = {.size = sizeof now};
-    (void)pthread_mutex_lock(&guard->exchange); // a save may set the position
-    (void)perhaps_stats(guard->current->asked, &now);
-    (void)pthread_mutex_unlock(&guard->exchange);
-    if (!guard->has_next && now.hash_source == PERHAPS_HASH_SIPHASH) {
-        struct perhaps__guard_failure failure = {.code = PERHAPS_E_KEY, .subject = "next"};
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_KEY, .subject = "next"};
+    if (!guard->has_next && like->hash_source == PERHAPS_HASH_SIPHASH) {
         return perhaps__guard_fail(error, failure,
                                    "the filter in use has a secret key, which the next one must have as well, and the "
                                    "guard cannot know it; give `next` with the key");
     }
-    *options = guard->has_next ? guard->next : like_current(&now);
-    options->flags |= PERHAPS_SHARED;
-    if (options->max_capacity != 0 && options->max_capacity < capacity) {
-        options->max_capacity = capacity;
+    failure.code = PERHAPS_E_UNSUPPORTED;
+    return guard->has_next || like->hash_source != PERHAPS_HASH_CALLER
+               ? 0
+               : perhaps__guard_fail(error, failure,
+                                     "the filter in use takes hashes that a program supplies, and the store has keys; "
+                                     "give `next` with another hash source");
+}
+
+static int options_of_next(struct perhaps_guard *guard, uint64_t capacity, perhaps_options *options,
+                           perhaps_error *error)
+{
+    (void)pthread_mutex_lock(&guard->exchange); // a save may set the position
+    perhaps_options like = perhaps__guard_like(guard->current->asked);
+    (void)pthread_mutex_unlock(&guard->exchange);
+    int code = check_hash(guard, &like, error);
+    if (code < 0) {
+        return code;
     }
+    *options = guard->has_next ? guard->next : like;
+    options->flags |= PERHAPS_SHARED;
     if (capacity == 0 && options->capacity == 0) {
         perhaps_plan plan = {.size = sizeof plan};
-        int code = perhaps_guard_plan(guard, NULL, &plan, error);
+        code = perhaps_guard_plan(guard, NULL, &plan, error);
         if (code < 0) {
             return code;
         }
         capacity = plan.capacity;
     }
     if (capacity != 0) {
-        options->capacity = capacity;
+        options->capacity = perhaps__guard_within(options, capacity);
         options->bytes = options->fpr > 0.0 ? 0 : options->bytes;
     }
     return 0;
@@ -148,10 +141,10 @@ static int visit(void *visitor, const void *key, size_t length)
 static int fail_full(const struct perhaps__guard_rebuild *rebuild, perhaps_error *error)
 {
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_FULL, .subject = "rebuild"};
-    return perhaps__guard_fail(error, failure,
-                               "a filter for %llu keys could not take all keys of the store; rebuild with a larger "
-                               "capacity, or with a filter that grows",
-                               (unsigned long long)rebuild->capacity);
+    return perhaps__guard_fail(error, failure, "a filter for %llu keys could not take all keys of the store; %s",
+                               (unsigned long long)rebuild->capacity,
+                               rebuild->limited ? "raise the limits to its growth, max_capacity and max_bytes"
+                                                : "rebuild with a larger capacity, or with a filter that grows");
 }
 
 static int list_store(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild, perhaps_error *error)
@@ -245,6 +238,7 @@ static int attempt(struct perhaps_guard *guard, const perhaps_options *options, 
         .snapshot = (guard->store.flags & PERHAPS_STORE_SNAPSHOT) != 0,
         .expected = expected,
         .capacity = options->capacity,
+        .limited = options->max_capacity != 0 || options->max_bytes != 0,
     };
     int code = make_next(guard, options, &rebuild, error);
     if (code < 0) {
@@ -277,10 +271,14 @@ static int rebuild_filter(struct perhaps_guard *guard, uint64_t capacity, perhap
     }
     for (int i = 0; i < ATTEMPTS; i++) {
         code = attempt(guard, &options, expected, error);
-        if (code != PERHAPS_E_FULL || options.capacity == 0 || options.capacity > UINT64_MAX / 2) {
+        if (code != PERHAPS_E_FULL || options.capacity > UINT64_MAX / 2) {
             break;
         }
-        options.capacity *= 2;
+        uint64_t larger = perhaps__guard_within(&options, 2 * options.capacity);
+        if (larger == options.capacity) {
+            break; // as many as it may ever hold, or 0: what its memory holds
+        }
+        options.capacity = larger;
     }
     return code;
 }

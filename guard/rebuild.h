@@ -29,6 +29,7 @@ struct perhaps__guard_rebuild {
     uint64_t visited;
     uint64_t expected;
     uint64_t capacity;
+    bool limited;                    // its owner set limits to its growth
     bool out_of_memory;              // keys are not remembered: the rebuild must fail
     perhaps_store_position position; // of the listing, and then of the changes behind it
     uint64_t began;                  // perhaps__guard_now(), when it was asked for these

@@ -54,25 +54,30 @@ static int run(const struct perhaps__guard_sqlite_source *source, perhaps_error 
     return code < 0 ? code : 0;
 }
 
+// Nothing was written. An open transaction would keep writers waiting, and its state for ever: where memory is short, the
+// connection's own cache is enough to end it; if not, the next one does it.
+static void end(const struct perhaps__guard_sqlite_source *source)
+{
+    if (sqlite3_get_autocommit(source->db) == 0 && run(source, NULL, "ROLLBACK") < 0) {
+        (void)sqlite3_db_release_memory(source->db);
+        (void)run(source, NULL, "ROLLBACK");
+    }
+}
+
 // Begins to read, and learns the schema's version: the transaction has its state from here on.
 static int begin(const struct perhaps__guard_sqlite_source *source, uint64_t *schema, perhaps_error *error)
 {
     sqlite3_int64 number = 0;
+    end(source); // one that could not be ended for want of memory
     int code = run(source, error, "BEGIN");
     if (code == 0) {
         code = perhaps__guard_sqlite_numbers(source, error, 1, &number, "PRAGMA main.schema_version");
         if (code < 0) {
-            (void)run(source, NULL, "ROLLBACK");
+            end(source);
         }
     }
     *schema = (uint64_t)number;
     return code < 0 ? code : 0;
-}
-
-// Nothing was written: whether it ends well does not matter.
-static void end(const struct perhaps__guard_sqlite_source *source)
-{
-    (void)run(source, NULL, "ROLLBACK");
 }
 
 /* ---------------------------------------------------------------- by version */
@@ -339,30 +344,45 @@ static int position_here(const struct perhaps__guard_sqlite_following *following
     return code;
 }
 
+// The connection stays with its file, which nobody writes to any more; or it could not go over to the next one.
+static bool is_left_behind(const struct perhaps__guard_sqlite_following *following)
+{
+    return following->source.db == NULL || perhaps__guard_sqlite_has_moved(&following->source);
+}
+
+static int fail_moved(const struct perhaps__guard_sqlite_source *source, perhaps_error *error)
+{
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_IO, .subject = source->path};
+    return perhaps__guard_fail(error, failure,
+                               "another file has taken the place of the database; open the store anew, and rebuild");
+}
+
 static int position(void *context, perhaps_store_position *position, perhaps_error *error)
 {
     perhaps_store_sqlite *sqlite = context;
     struct words words = {{0}};
     (void)pthread_mutex_lock(&sqlite->following.lock);
-    int code = position_here(&sqlite->following, false, &words, error);
+    // The filter was made from the file that is followed, and has no position in another one.
+    int code = is_left_behind(&sqlite->following) ? fail_moved(&sqlite->following.source, error)
+                                                  : position_here(&sqlite->following, false, &words, error);
     (void)pthread_mutex_unlock(&sqlite->following.lock);
     store_words(position, &words);
     return code;
 }
 
 // In a transaction of the listing's own connection.
-static int list_at(const struct perhaps__guard_sqlite_following *following,
-                   const struct perhaps__guard_sqlite_source *source, const struct words *version,
+static int list_at(const struct perhaps__guard_sqlite_following *own, const struct words *version,
                    perhaps_store_position *position, const char *keys,
                    int (*visit)(void *visitor, const void *key, size_t length), void *visitor, perhaps_error *error)
 {
+    const struct perhaps__guard_sqlite_source *source = &own->source;
     struct words words = {{0}};
     bool done = false;
     int code = begin(source, &words.at[SCHEMA], error);
     if (code < 0) {
         return code;
     }
-    code = read_position(following, source, &words, &done, error);
+    code = read_position(own, source, &words, &done, error);
     if (code == 0) {
         store_words(position, done ? &words : version); // an older one is safe
         code = perhaps__guard_sqlite_list(source, keys, visit, visitor, error);
@@ -371,21 +391,37 @@ static int list_at(const struct perhaps__guard_sqlite_following *following,
     return code;
 }
 
+// Where the connection that stays open is, which cannot tell more than the version later on; and how it is followed, for the
+// listing's own connection. A rebuild is what makes one go over to a file that took the place of another.
+static int begin_listing(perhaps_store_sqlite *sqlite, struct words *version,
+                         struct perhaps__guard_sqlite_following *own, perhaps_error *error)
+{
+    (void)pthread_mutex_lock(&sqlite->following.lock);
+    int code = perhaps__guard_sqlite_follow_newest(sqlite, error);
+    code = code < 0 ? code : position_here(&sqlite->following, true, version, error);
+    own->logged = sqlite->following.logged;
+    own->appended = sqlite->following.appended;
+    (void)pthread_mutex_unlock(&sqlite->following.lock);
+    own->source = perhaps__guard_sqlite_source_of(sqlite);
+    return code < 0 ? code : perhaps__guard_sqlite_open(&own->source, error);
+}
+
 static int list(void *context, perhaps_store_position *position,
                 int (*visit)(void *visitor, const void *key, size_t length), void *visitor, perhaps_error *error)
 {
     perhaps_store_sqlite *sqlite = context;
     struct words version = {{0}};
-    (void)pthread_mutex_lock(&sqlite->following.lock);
-    int code = position_here(&sqlite->following, true, &version, error);
-    (void)pthread_mutex_unlock(&sqlite->following.lock);
-    struct perhaps__guard_sqlite_source source = sqlite->source;
-    source.db = NULL;
-    code = code < 0 ? code : perhaps__guard_sqlite_open(&source, error);
-    if (code == 0) {
-        code = list_at(&sqlite->following, &source, &version, position, sqlite->keys, visit, visitor, error);
-        (void)sqlite3_close(source.db);
+    struct perhaps__guard_sqlite_following own = {.logged = false};
+    int code = begin_listing(sqlite, &version, &own, error);
+    if (code < 0) {
+        return code;
     }
+    if (own.logged) {
+        code = perhaps__guard_log_init(&own.log, &own.source, error);
+    }
+    code = code < 0 ? code : list_at(&own, &version, position, sqlite->keys, visit, visitor, error);
+    perhaps__guard_log_release(&own.log);
+    (void)sqlite3_close(own.source.db);
     return code;
 }
 
@@ -408,14 +444,6 @@ static int changes_from(const struct perhaps__guard_sqlite_following *following,
     }
 }
 
-// A database that another one was put in the place of is asked to its end, by connections that have it open.
-static int refuse_moved(const struct perhaps__guard_sqlite_source *source, perhaps_error *error)
-{
-    int moved = 0;
-    (void)sqlite3_file_control(source->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    return moved == 0 ? 0 : cannot_tell(source, error, "another file has taken its place; open the store anew");
-}
-
 static int each_change(void *context, const perhaps_store_position *from, perhaps_store_position *to,
                        perhaps_store_change *change, void *visitor, perhaps_error *error)
 {
@@ -427,8 +455,9 @@ static int each_change(void *context, const perhaps_store_position *from, perhap
         return cannot_tell(&following->source, error, "the position is not one that this release knows");
     }
     (void)pthread_mutex_lock(&sqlite->following.lock);
-    int code = refuse_moved(&following->source, error);
-    code = code < 0 ? code : begin(&following->source, &now.at[SCHEMA], error);
+    int code =
+        is_left_behind(following) ? cannot_tell(&following->source, error, "another file has taken its place") : 0;
+    code = code != 0 ? code : begin(&following->source, &now.at[SCHEMA], error);
     if (code == 0) {
         code = changes_from(following, &then, &now, change, visitor, error);
         end(&following->source);
@@ -438,117 +467,38 @@ static int each_change(void *context, const perhaps_store_position *from, perhap
     return code;
 }
 
+static int delete_before(const struct perhaps__guard_sqlite_source *source, const char *log, const struct words *words,
+                         perhaps_error *error)
+{
+    sqlite3_int64 seq = (sqlite3_int64)words->at[FIRST];
+    int code = perhaps__guard_sqlite_numbers(source, error, 0, NULL,
+                                             "DELETE FROM main.\"%w\" WHERE seq < %lld AND EXISTS (SELECT 1 FROM "
+                                             "main.\"%w\" WHERE seq = %lld AND token = %lld)",
+                                             log, seq, log, seq, (sqlite3_int64)words->at[SECOND]);
+    return code < 0 ? code : 0;
+}
+
 static int forget(void *context, const perhaps_store_position *position, perhaps_error *error)
 {
-    const perhaps_store_sqlite *sqlite = context;
-    const char *log = sqlite->following.log.names[0];
+    perhaps_store_sqlite *sqlite = context;
     struct words words;
     if (!load_words(&words, position) || words.at[WAY] != PERHAPS_SQLITE_LOG) {
         return 0; // nothing is kept
     }
-    struct perhaps__guard_sqlite_source source = sqlite->source;
-    source.db = NULL;
+    struct perhaps__guard_sqlite_source source = perhaps__guard_sqlite_source_of(sqlite);
     int code = perhaps__guard_sqlite_open_writable(&source, error);
     if (code < 0) {
         return code;
     }
-    sqlite3_int64 seq = (sqlite3_int64)words.at[FIRST];
-    code = perhaps__guard_sqlite_numbers(&source, error, 0, NULL,
-                                         "DELETE FROM main.\"%w\" WHERE seq < %lld AND EXISTS (SELECT 1 FROM "
-                                         "main.\"%w\" WHERE seq = %lld AND token = %lld)",
-                                         log, seq, log, seq, (sqlite3_int64)words.at[SECOND]);
+    struct perhaps__guard_log log = {.table = NULL};
+    code = perhaps__guard_log_init(&log, &source, error);
+    code = code < 0 ? code : delete_before(&source, log.names[0], &words, error);
+    perhaps__guard_log_release(&log);
     (void)sqlite3_close(source.db);
-    return code < 0 ? code : 0;
-}
-
-/* ---------------------------------------------------------------- beginning to follow */
-
-static int check_rows(const struct perhaps__guard_sqlite_following *following, perhaps_error *error)
-{
-    const struct perhaps__guard_sqlite_source *source = &following->source;
-    sqlite3_int64 numbers[2] = {0, 0};
-    if (!following->logged) {
-        struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->path};
-        return perhaps__guard_fail(
-            error, failure, "only a column without a canonical form is followed by row ids; leave it to the version");
-    }
-    int code = perhaps__guard_sqlite_numbers(
-        source, error, 2, numbers,
-        "SELECT (SELECT count(*) FROM pragma_table_xinfo(%Q, 'main') WHERE name = 'rowid' COLLATE NOCASE), "
-        "(SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = %Q)",
-        following->log.table, following->log.table);
-    if (code < 0) {
-        return code;
-    }
-    if (strcmp(source->kind, "table") != 0 || numbers[0] > 0 || numbers[1] > 0) {
-        struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->path};
-        return perhaps__guard_fail(error, failure,
-                                   "%s \"%s\" has no row ids that could be followed; install a log instead",
-                                   source->kind, source->options->table);
-    }
-    return 0;
-}
-
-// What is listed, and what is looked up.
-static bool is_steady(const perhaps_store_sqlite *sqlite)
-{
-    const struct perhaps__guard_sqlite_source *source = &sqlite->following.source;
-    const char *query = sqlite->options->query;
-    return (sqlite->keys == NULL || perhaps__guard_sqlite_is_steady(source, sqlite->keys)) &&
-           (query == NULL || perhaps__guard_sqlite_is_steady(source, query));
-}
-
-static int start(perhaps_store_sqlite *sqlite, perhaps_error *error)
-{
-    struct perhaps__guard_sqlite_following *following = &sqlite->following;
-    following->source = sqlite->source;
-    following->source.db = NULL;
-    sqlite3_randomness(sizeof following->opening, &following->opening);
-    int code = perhaps__guard_sqlite_open(&following->source, error);
-    const perhaps_store_options *options = sqlite->options;
-    following->logged = options->query == NULL && options->canonical == 0;
-    following->steady = code == 0 && is_steady(sqlite);
-    if (code == 0 && options->query == NULL) {
-        code = perhaps__guard_log_init(&following->log, &following->source, error);
-    }
-    if (code == 0 && options->query == NULL) {
-        following->identity = sqlite3_mprintf("sqlite%d \"%w\".\"%w\"", (int)options->canonical, following->log.table,
-                                              following->log.column);
-    } else if (code == 0) {
-        following->identity = sqlite3_mprintf("sqlite%d %s", (int)options->canonical, options->query);
-    }
-    if (code == 0) {
-        code = following->identity != NULL ? 0 : perhaps__guard_sqlite_fail(&following->source, SQLITE_NOMEM, error);
-    }
-    if (code < 0) {
-        perhaps__guard_sqlite_stop_following(sqlite);
-    }
     return code;
 }
 
-void perhaps__guard_sqlite_stop_following(struct perhaps_store_sqlite *sqlite)
-{
-    struct perhaps__guard_sqlite_following *following = &sqlite->following;
-    perhaps__guard_log_release(&following->log);
-    (void)sqlite3_close(following->source.db);
-    following->source.db = NULL;
-    sqlite3_free(following->identity);
-    following->identity = NULL;
-}
-
-// Under the lock.
-static int follow(perhaps_store_sqlite *sqlite, bool appended, perhaps_error *error)
-{
-    struct perhaps__guard_sqlite_following *following = &sqlite->following;
-    int code = following->source.db == NULL ? start(sqlite, error) : 0;
-    if (code == 0 && appended) {
-        code = check_rows(following, error);
-    }
-    if (code == 0) {
-        following->appended = appended;
-    }
-    return code;
-}
+/* ---------------------------------------------------------------- all of it */
 
 int perhaps_store_sqlite_changes(perhaps_store_sqlite *sqlite, int appended, perhaps_store_changes *changes,
                                  perhaps_error *error)
@@ -558,7 +508,7 @@ int perhaps_store_sqlite_changes(perhaps_store_sqlite *sqlite, int appended, per
         return perhaps__guard_fail(error, failure, "the store or the changes are NULL, and the call needs both");
     }
     (void)pthread_mutex_lock(&sqlite->following.lock);
-    int code = follow(sqlite, appended != 0, error);
+    int code = perhaps__guard_sqlite_start_following(sqlite, appended != 0, error);
     (void)pthread_mutex_unlock(&sqlite->following.lock);
     if (code == 0) {
         *changes = (perhaps_store_changes){.size = sizeof *changes,
@@ -578,13 +528,20 @@ int perhaps_store_sqlite_way(perhaps_store_sqlite *sqlite, perhaps_error *error)
     if (sqlite == NULL) {
         return PERHAPS_E_ARGUMENT;
     }
-    int code = sqlite->following.source.db == NULL ? perhaps_store_sqlite_changes(sqlite, 0, &changes, error) : 0;
-    if (code < 0 || sqlite->following.appended) {
-        return code < 0 ? code : (int)PERHAPS_SQLITE_APPENDED;
+    int code = sqlite->following.identity == NULL ? perhaps_store_sqlite_changes(sqlite, 0, &changes, error) : 0;
+    if (code < 0) {
+        return code;
     }
     (void)pthread_mutex_lock(&sqlite->following.lock);
     const struct perhaps__guard_sqlite_following *following = &sqlite->following;
-    int whole = following->logged ? perhaps__guard_log_is_whole(&following->log, &following->source, NULL, error) : 0;
+    if (is_left_behind(following)) {
+        code = fail_moved(&following->source, error);
+    } else if (following->appended) {
+        code = PERHAPS_SQLITE_APPENDED;
+    } else if (following->logged) {
+        code = perhaps__guard_log_is_whole(&following->log, &following->source, NULL, error);
+        code = code == 1 ? (int)PERHAPS_SQLITE_LOG : code;
+    }
     (void)pthread_mutex_unlock(&sqlite->following.lock);
-    return whole == 1 ? (int)PERHAPS_SQLITE_LOG : whole;
+    return code;
 }

@@ -56,10 +56,12 @@ static char *name_in_schema(const struct perhaps__guard_sqlite_source *source, i
     char *name = NULL;
     int result = sqlite3_step(statement);
     if (result == SQLITE_ROW) {
-        name = sqlite3_mprintf("%s", (const char *)sqlite3_column_text(statement, 0));
+        const char *text = (const char *)sqlite3_column_text(statement, 0);
+        name = text != NULL ? sqlite3_mprintf("%s", text) : NULL; // %s of NULL would be another name
     }
-    if (name == NULL) { // what was there when the store was opened is gone, or there is no memory
-        *code = perhaps__guard_sqlite_fail(source, result == SQLITE_ROW ? SQLITE_NOMEM : SQLITE_ERROR, error);
+    if (name == NULL) { // no memory, another error, or what was there when the store was opened is gone
+        result = result == SQLITE_ROW ? SQLITE_NOMEM : result == SQLITE_DONE ? SQLITE_ERROR : result;
+        *code = perhaps__guard_sqlite_fail(source, result, error);
     }
     (void)sqlite3_finalize(statement);
     return name;

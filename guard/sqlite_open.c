@@ -88,7 +88,7 @@ sqlite3_stmt *perhaps__guard_sqlite_prepare(const struct perhaps__guard_sqlite_s
 
 // SQLite itself would make a database of an empty path, wait for ever for a writer to a named pipe, and call
 // a missing file and a directory by the same name.
-static int check_file(const char *path, perhaps_error *error)
+static int check_file(const char *path, struct stat *status, perhaps_error *error)
 {
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_IO, .subject = path};
     if (path[0] == '\0') {
@@ -96,19 +96,18 @@ static int check_file(const char *path, perhaps_error *error)
         failure.subject = "path";
         return perhaps__guard_fail(error, failure, "the path is empty; give that of a SQLite database");
     }
-    struct stat status;
-    if (stat(path, &status) < 0) {
+    if (stat(path, status) < 0) {
         failure.system_error = errno;
         return perhaps__guard_fail(error, failure,
                                    "the database cannot be opened (%s); give the path of one "
                                    "that exists",
                                    strerror(failure.system_error));
     }
-    if (S_ISDIR(status.st_mode)) {
+    if (S_ISDIR(status->st_mode)) {
         failure.system_error = EISDIR;
         return perhaps__guard_fail(error, failure, "this is a directory; give the path of a SQLite database");
     }
-    if (!S_ISREG(status.st_mode)) {
+    if (!S_ISREG(status->st_mode)) {
         return perhaps__guard_fail(error, failure,
                                    "this is not a regular file; give the path of a SQLite "
                                    "database");
@@ -139,8 +138,40 @@ static int open_file(struct perhaps__guard_sqlite_source *source, perhaps_error 
     return 0;
 }
 
+static bool is_file(const char *path, uint64_t device, uint64_t number)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && (uint64_t)status.st_dev == device && (uint64_t)status.st_ino == number;
+}
+
+bool perhaps__guard_sqlite_has_moved(const struct perhaps__guard_sqlite_source *source)
+{
+    return !is_file(source->path, source->device, source->number);
+}
+
+// SQLite does not tell which file it opened, but whether it is still the one at the path that it resolved.
+static bool has_opened(const struct perhaps__guard_sqlite_source *source)
+{
+    int moved = 0;
+    (void)sqlite3_file_control(source->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved == 0 && is_file(sqlite3_db_filename(source->db, "main"), source->device, source->number);
+}
+
 int perhaps__guard_sqlite_open(struct perhaps__guard_sqlite_source *source, perhaps_error *error)
 {
-    int code = check_file(source->path, error);
-    return code < 0 ? code : open_file(source, error);
+    enum { ATTEMPTS = 10 };
+    for (int i = 0; i < ATTEMPTS; i++) {
+        struct stat status = {0};
+        int code = check_file(source->path, &status, error);
+        source->device = (uint64_t)status.st_dev;
+        source->number = (uint64_t)status.st_ino;
+        code = code < 0 ? code : open_file(source, error);
+        if (code < 0 || has_opened(source)) {
+            return code;
+        }
+        (void)sqlite3_close(source->db);
+        source->db = NULL;
+    }
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_IO, .subject = source->path};
+    return perhaps__guard_fail(error, failure, "the database is replaced again and again; try again when that is over");
 }

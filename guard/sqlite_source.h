@@ -6,6 +6,7 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <perhaps/guard.h>
 
@@ -18,7 +19,9 @@ struct perhaps__guard_sqlite_source {
     const perhaps_store_options *options;
     const char *kind;
     const char *judged;
-    bool writable; // is opened for writing
+    bool writable;   // is opened for writing
+    uint64_t device; // of the file that is open ...
+    uint64_t number; // ... and which one it is there
 };
 
 // The column affinities of SQLite (https://sqlite.org/datatype3.html, section 3.1).
@@ -36,6 +39,10 @@ enum perhaps__guard_affinity perhaps__guard_sqlite_affinity(const char *type);
 // Opens source->path, read-only, as source->db (or for writing, as it says). On error there is nothing to close.
 int perhaps__guard_sqlite_open(struct perhaps__guard_sqlite_source *source, perhaps_error *error);
 
+// Whether another file, or none, is at source->path now: who has one open that was replaced or deleted would be answered
+// from there for ever. One stat().
+bool perhaps__guard_sqlite_has_moved(const struct perhaps__guard_sqlite_source *source);
+
 // Whether the column or the query exists and compares bytewise, or as its canonical form does: 0, or the refusal.
 int perhaps__guard_sqlite_check(struct perhaps__guard_sqlite_source *source, perhaps_error *error);
 
@@ -47,7 +54,8 @@ sqlite3_stmt *perhaps__guard_sqlite_prepare(const struct perhaps__guard_sqlite_s
 // code of perhaps.h for it. The statement that failed may be finalized already.
 int perhaps__guard_sqlite_fail(const struct perhaps__guard_sqlite_source *source, int result, perhaps_error *error);
 
-// Whether the rows of a SELECT change only with the database, and not with the time or by chance.
-bool perhaps__guard_sqlite_is_steady(const struct perhaps__guard_sqlite_source *source, const char *keys);
+// Whether the rows of a SELECT change only with the database, and not with the time or by chance: 1, 0, or an error.
+int perhaps__guard_sqlite_is_steady(const struct perhaps__guard_sqlite_source *source, const char *keys,
+                                    perhaps_error *error);
 
 #endif

@@ -44,7 +44,8 @@ static int see(void *unsteady, int action, const char *first, const char *second
     return SQLITE_OK;
 }
 
-bool perhaps__guard_sqlite_is_steady(const struct perhaps__guard_sqlite_source *source, const char *keys)
+int perhaps__guard_sqlite_is_steady(const struct perhaps__guard_sqlite_source *source, const char *keys,
+                                    perhaps_error *error)
 {
     bool unsteady = false;
     sqlite3_stmt *statement = NULL;
@@ -52,5 +53,5 @@ bool perhaps__guard_sqlite_is_steady(const struct perhaps__guard_sqlite_source *
     int result = sqlite3_prepare_v2(source->db, keys, -1, &statement, NULL);
     (void)sqlite3_set_authorizer(source->db, NULL, NULL);
     (void)sqlite3_finalize(statement);
-    return result == SQLITE_OK && !unsteady;
+    return result == SQLITE_OK ? !unsteady : perhaps__guard_sqlite_fail(source, result, error);
 }

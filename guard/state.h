@@ -185,6 +185,14 @@ void perhaps__guard_put(struct perhaps_guard *guard, struct perhaps__guard_gener
 bool perhaps__guard_take(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, const void *key,
                          size_t length);
 
+/* plan.c */
+
+// The options of a filter like one that there is, but for its size and its secret key, which the guard cannot know.
+perhaps_options perhaps__guard_like(const perhaps_filter *filter);
+
+// The keys to begin with: as many as wanted, unless the owner set a limit.
+uint64_t perhaps__guard_within(const perhaps_options *options, uint64_t capacity);
+
 /* ask.c */
 
 // What the store says, held to its contract and timed: 1, 0, or an error that is described.

@@ -30,6 +30,103 @@ static int fail_memory(const struct perhaps__guard_sqlite_source *source, perhap
     return perhaps__guard_fail(error, failure, "there is no memory to open the database; allow this program more");
 }
 
+/* ---------------------------------------------------------------- the connection */
+
+// The text of the look-up, after a prefix, for sqlite3_free().
+static char *look_up_text(const perhaps_store_options *options, const char *prefix)
+{
+    if (options->query != NULL) {
+        return sqlite3_mprintf("%s%s", prefix, options->query);
+    }
+    if (options->canonical == 0) {
+        return sqlite3_mprintf("%s" LOOK_UP, prefix, options->column, options->table, options->column);
+    }
+    return sqlite3_mprintf("%s" COLUMN " WHERE %st.\"%w\"%s = ?1", prefix, options->column, options->table,
+                           forms[options->canonical].before, options->column, forms[options->canonical].after);
+}
+
+static sqlite3_stmt *prepare_look_up(const struct perhaps__guard_sqlite_source *source, const char *prefix, int *code,
+                                     perhaps_error *error)
+{
+    char *text = look_up_text(source->options, prefix);
+    if (text == NULL) {
+        *code = perhaps__guard_sqlite_fail(source, SQLITE_NOMEM, error);
+        return NULL;
+    }
+    sqlite3_stmt *statement = perhaps__guard_sqlite_prepare(source, code, error, "%s", text);
+    sqlite3_free(text);
+    return statement;
+}
+
+// Reads the plan of the look-up. A search uses an index; a single scan in it, as in a view over two tables
+// of which one has no index, makes the whole as slow as that scan.
+static int check_plan(const struct perhaps__guard_sqlite_source *source, int *indexed, perhaps_error *error)
+{
+    int code = 0;
+    sqlite3_stmt *plan = prepare_look_up(source, "EXPLAIN QUERY PLAN ", &code, error);
+    if (plan == NULL) {
+        return code;
+    }
+    bool search = false;
+    bool scan = false;
+    int result;
+    while ((result = sqlite3_step(plan)) == SQLITE_ROW) {
+        const char *detail = (const char *)sqlite3_column_text(plan, 3);
+        search = search || sqlite3_strglob("SEARCH *", detail) == 0;
+        scan = scan || sqlite3_strglob("SCAN *", detail) == 0;
+    }
+    if (result != SQLITE_DONE) {
+        code = perhaps__guard_sqlite_fail(source, result, error);
+    }
+    (void)sqlite3_finalize(plan);
+    *indexed = search && !scan;
+    return code;
+}
+
+static void disconnect(perhaps_store_sqlite *sqlite)
+{
+    (void)sqlite3_finalize(sqlite->look_up);
+    (void)sqlite3_close(sqlite->source.db);
+    sqlite->look_up = NULL;
+    sqlite->source.db = NULL;
+}
+
+// Nothing of the store but what belongs to the connection is written to: listings read the rest without a lock.
+static int connect_to(perhaps_store_sqlite *sqlite, struct perhaps__guard_sqlite_source *source, perhaps_error *error)
+{
+    int indexed = 0;
+    int code = perhaps__guard_sqlite_open(source, error);
+    if (code < 0) {
+        return code;
+    }
+    sqlite->source.db = source->db;
+    sqlite->source.device = source->device;
+    sqlite->source.number = source->number;
+    code = perhaps__guard_sqlite_check(source, error);
+    code = code < 0 ? code : check_plan(source, &indexed, error);
+    if (code == 0) {
+        sqlite->look_up = prepare_look_up(source, "", &code, error);
+        __atomic_store_n(&sqlite->indexed, indexed, __ATOMIC_RELAXED);
+    }
+    if (code < 0) {
+        disconnect(sqlite);
+    }
+    return code;
+}
+
+// Under the lock. A file that took the place of the one that is open is judged as that was, and asked from now on; when it
+// cannot be, that is an error each time, until it can.
+static int use_newest(perhaps_store_sqlite *sqlite, perhaps_error *error)
+{
+    if (sqlite->source.db != NULL && !perhaps__guard_sqlite_has_moved(&sqlite->source)) {
+        return 0;
+    }
+    struct perhaps__guard_sqlite_source source = perhaps__guard_sqlite_source_of(sqlite);
+    source.kind = "table";
+    disconnect(sqlite);
+    return connect_to(sqlite, &source, error);
+}
+
 /* ---------------------------------------------------------------- one key */
 
 static int bind_text(sqlite3_stmt *statement, const struct perhaps__guard_store_key *key)
@@ -103,9 +200,18 @@ static int find_key(const perhaps_store_sqlite *sqlite, const struct perhaps__gu
     return find_row(sqlite, bind_blob(statement, 1, key), key);
 }
 
-static int look_up(const perhaps_store_sqlite *sqlite, const struct perhaps__guard_store_key *key, perhaps_error *error)
+// Where it takes two steps they see one state: a row that is a blob at the first, and a text at the second, would be missed
+// by both.
+static int find_key_at_once(const perhaps_store_sqlite *sqlite, const struct perhaps__guard_store_key *key)
 {
-    int result = find_key(sqlite, key);
+    bool one_step = sqlite->options->query == NULL || sqlite->options->canonical != 0;
+    int result = one_step ? SQLITE_OK : sqlite3_exec(sqlite->source.db, "BEGIN", NULL, NULL, NULL);
+    return result == SQLITE_OK ? find_key(sqlite, key) : result;
+}
+
+static int look_up(perhaps_store_sqlite *sqlite, const struct perhaps__guard_store_key *key, perhaps_error *error)
+{
+    int result = find_key_at_once(sqlite, key);
     int code = result == SQLITE_ROW;
     if (result != SQLITE_ROW && result != SQLITE_DONE) {
         code = perhaps__guard_sqlite_fail(&sqlite->source, result, error);
@@ -113,6 +219,10 @@ static int look_up(const perhaps_store_sqlite *sqlite, const struct perhaps__gua
     // At once: until then the database is locked against writers, and the key is the caller's.
     (void)sqlite3_reset(sqlite->look_up);
     (void)sqlite3_clear_bindings(sqlite->look_up);
+    sqlite3 *db = sqlite->source.db;
+    if (sqlite3_get_autocommit(db) == 0 && sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL) != SQLITE_OK) {
+        disconnect(sqlite); // without memory: the next question must not be answered from this state
+    }
     return code;
 }
 
@@ -122,8 +232,8 @@ static int contains(void *context, const void *key, size_t length, perhaps_error
     if (key == NULL && length > 0) {
         return perhaps__guard_store_null("key", error);
     }
-    // No row can hold a key that is longer than any value of SQLite. (A limit of the connection, never changed: no lock.)
-    if (length > (size_t)sqlite3_limit(sqlite->source.db, SQLITE_LIMIT_LENGTH, -1)) {
+    // No row can hold a key that is longer than any value of SQLite.
+    if (length > sqlite->longest) {
         return 0;
     }
     struct perhaps__guard_store_key form;
@@ -131,7 +241,8 @@ static int contains(void *context, const void *key, size_t length, perhaps_error
         return fail_memory(&sqlite->source, error);
     }
     (void)pthread_mutex_lock(&sqlite->lock);
-    int found = look_up(sqlite, &form, error);
+    int found = use_newest(sqlite, error);
+    found = found < 0 ? found : look_up(sqlite, &form, error);
     (void)pthread_mutex_unlock(&sqlite->lock);
     free(form.owned);
     return found;
@@ -188,8 +299,7 @@ static int each_key(void *context, visit_key *visit, void *visitor, perhaps_erro
     if (visit == NULL) {
         return perhaps__guard_store_null("visit", error);
     }
-    struct perhaps__guard_sqlite_source source = sqlite->source;
-    source.db = NULL;
+    struct perhaps__guard_sqlite_source source = perhaps__guard_sqlite_source_of(sqlite);
     int code = perhaps__guard_sqlite_open(&source, error);
     if (code == 0) {
         code = perhaps__guard_sqlite_list(&source, sqlite->keys, visit, visitor, error);
@@ -273,7 +383,8 @@ int perhaps_store_sqlite_count(perhaps_store_sqlite *sqlite, uint64_t *count, pe
                                    "a store of a query without a list cannot be counted; give a list, too");
     }
     (void)pthread_mutex_lock(&sqlite->lock);
-    int code = count_distinct(&sqlite->source, sqlite->keys, count, error);
+    int code = use_newest(sqlite, error);
+    code = code < 0 ? code : count_distinct(&sqlite->source, sqlite->keys, count, error);
     (void)pthread_mutex_unlock(&sqlite->lock);
     return code;
 }
@@ -285,8 +396,7 @@ static int count_keys(void *context, uint64_t *count, perhaps_error *error)
     if (count == NULL) {
         return perhaps__guard_store_null("count", error);
     }
-    struct perhaps__guard_sqlite_source source = sqlite->source;
-    source.db = NULL;
+    struct perhaps__guard_sqlite_source source = perhaps__guard_sqlite_source_of(sqlite);
     int code = perhaps__guard_sqlite_open(&source, error);
     if (code == 0) {
         code = count_distinct(&source, sqlite->keys, count, error);
@@ -296,58 +406,6 @@ static int count_keys(void *context, uint64_t *count, perhaps_error *error)
 }
 
 /* ---------------------------------------------------------------- opening and closing */
-
-// The text of the look-up, after a prefix, for sqlite3_free().
-static char *look_up_text(const perhaps_store_options *options, const char *prefix)
-{
-    if (options->query != NULL) {
-        return sqlite3_mprintf("%s%s", prefix, options->query);
-    }
-    if (options->canonical == 0) {
-        return sqlite3_mprintf("%s" LOOK_UP, prefix, options->column, options->table, options->column);
-    }
-    return sqlite3_mprintf("%s" COLUMN " WHERE %st.\"%w\"%s = ?1", prefix, options->column, options->table,
-                           forms[options->canonical].before, options->column, forms[options->canonical].after);
-}
-
-static sqlite3_stmt *prepare_look_up(const struct perhaps__guard_sqlite_source *source, const char *prefix, int *code,
-                                     perhaps_error *error)
-{
-    char *text = look_up_text(source->options, prefix);
-    if (text == NULL) {
-        *code = perhaps__guard_sqlite_fail(source, SQLITE_NOMEM, error);
-        return NULL;
-    }
-    sqlite3_stmt *statement = perhaps__guard_sqlite_prepare(source, code, error, "%s", text);
-    sqlite3_free(text);
-    return statement;
-}
-
-// Reads the plan of the look-up. A search uses an index; a single scan in it, as in a view over two tables
-// of which one has no index, makes the whole as slow as that scan.
-static int check_plan(perhaps_store_sqlite *sqlite, perhaps_error *error)
-{
-    const struct perhaps__guard_sqlite_source *source = &sqlite->source;
-    int code = 0;
-    sqlite3_stmt *plan = prepare_look_up(source, "EXPLAIN QUERY PLAN ", &code, error);
-    if (plan == NULL) {
-        return code;
-    }
-    bool search = false;
-    bool scan = false;
-    int result;
-    while ((result = sqlite3_step(plan)) == SQLITE_ROW) {
-        const char *detail = (const char *)sqlite3_column_text(plan, 3);
-        search = search || sqlite3_strglob("SEARCH *", detail) == 0;
-        scan = scan || sqlite3_strglob("SCAN *", detail) == 0;
-    }
-    if (result != SQLITE_DONE) {
-        code = perhaps__guard_sqlite_fail(source, result, error);
-    }
-    (void)sqlite3_finalize(plan);
-    sqlite->indexed = search && !scan;
-    return code;
-}
 
 static int make_keys(perhaps_store_sqlite *sqlite, perhaps_error *error)
 {
@@ -363,19 +421,12 @@ static int make_keys(perhaps_store_sqlite *sqlite, perhaps_error *error)
 // Everything that can fail once the structure and the names in it are there.
 static int prepare(perhaps_store_sqlite *sqlite, perhaps_error *error)
 {
-    struct perhaps__guard_sqlite_source *source = &sqlite->source;
-    int code = perhaps__guard_sqlite_open(source, error);
+    struct perhaps__guard_sqlite_source source = perhaps__guard_sqlite_source_of(sqlite);
+    int code = connect_to(sqlite, &source, error);
     if (code == 0) {
-        code = perhaps__guard_sqlite_check(source, error);
-    }
-    if (code == 0) {
-        code = check_plan(sqlite, error);
-    }
-    if (code == 0) {
+        sqlite->source.kind = source.kind;
+        sqlite->longest = (size_t)sqlite3_limit(source.db, SQLITE_LIMIT_LENGTH, -1);
         code = make_keys(sqlite, error);
-    }
-    if (code == 0) {
-        sqlite->look_up = prepare_look_up(source, "", &code, error);
     }
     return code;
 }
@@ -441,8 +492,7 @@ void perhaps_store_sqlite_close(perhaps_store_sqlite *sqlite)
     if (sqlite != NULL) {
         perhaps__guard_sqlite_stop_following(sqlite);
         (void)pthread_mutex_destroy(&sqlite->following.lock);
-        (void)sqlite3_finalize(sqlite->look_up);
-        (void)sqlite3_close(sqlite->source.db);
+        disconnect(sqlite);
         (void)pthread_mutex_destroy(&sqlite->lock);
         free(sqlite->options);
         sqlite3_free(sqlite->path);
@@ -468,5 +518,5 @@ int perhaps_store_sqlite_store(perhaps_store_sqlite *sqlite, perhaps_store *stor
 
 int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite)
 {
-    return sqlite == NULL ? PERHAPS_E_ARGUMENT : sqlite->indexed;
+    return sqlite == NULL ? PERHAPS_E_ARGUMENT : __atomic_load_n(&sqlite->indexed, __ATOMIC_RELAXED);
 }

@@ -24,6 +24,8 @@ struct perhaps__guard_sqlite_following {
     char *identity;
 };
 
+// The connection is replaced when the file is, and is missing while that could not be done: `db`, its file and the
+// statement are read under the lock.
 struct perhaps_store_sqlite {
     struct perhaps__guard_sqlite_source source;
     perhaps_store_options *options;
@@ -31,16 +33,31 @@ struct perhaps_store_sqlite {
     char *keys;           // a SELECT of all keys, in one column; NULL: they cannot be listed. From sqlite3_mprintf()
     pthread_mutex_t lock; // of the connection and its statement: questions take turns
     sqlite3_stmt *look_up;
-    int indexed;
+    size_t longest; // value of SQLite
+    int indexed;    // atomic
     struct perhaps__guard_sqlite_following following;
 };
+
+// The source of a connection of its own: what is the same for all.
+static inline struct perhaps__guard_sqlite_source perhaps__guard_sqlite_source_of(const perhaps_store_sqlite *sqlite)
+{
+    return (struct perhaps__guard_sqlite_source){
+        .path = sqlite->path, .options = sqlite->options, .kind = sqlite->source.kind};
+}
 
 // Lists the keys that a SELECT gives on a connection. store_sqlite.c
 int perhaps__guard_sqlite_list(const struct perhaps__guard_sqlite_source *source, const char *keys,
                                int (*visit)(void *visitor, const void *key, size_t length), void *visitor,
                                perhaps_error *error);
 
-// sqlite_follow.c
-void perhaps__guard_sqlite_stop_following(struct perhaps_store_sqlite *sqlite);
+/* sqlite_following.c: the connection of following, under perhaps__guard_sqlite_following.lock. */
+
+// Opens it, if it is not, and chooses the way.
+int perhaps__guard_sqlite_start_following(perhaps_store_sqlite *sqlite, bool appended, perhaps_error *error);
+
+// When another file has taken the place of the one that is followed: goes over to that, the same way. The identity stays.
+int perhaps__guard_sqlite_follow_newest(perhaps_store_sqlite *sqlite, perhaps_error *error);
+
+void perhaps__guard_sqlite_stop_following(perhaps_store_sqlite *sqlite);
 
 #endif

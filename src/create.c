@@ -304,3 +304,51 @@ int perhaps_create(const perhaps_options *given, perhaps_filter **out, perhaps_e
     *out = filter;
     return PERHAPS_OK;
 }
+
+/* ---------------------------------------------------------------- another one like it */
+
+// Fingerprints of the width that p gives say nothing of what was asked for.
+static uint32_t asked_fingerprint_bits(const perhaps_options *options, const struct perhaps__shape *shape)
+{
+    if (options->kind != PERHAPS_KIND_CUCKOO) {
+        return 0;
+    }
+    struct perhaps__shape asked = *shape;
+    struct perhaps__size size = {0};
+    asked.positions = asked.layout = asked.cell_bits = 0;
+    bool follows = resolve(options, &asked, &size, NULL) == PERHAPS_OK && size.shape.cell_bits == shape->cell_bits;
+    return follows ? 0 : shape->cell_bits;
+}
+
+static perhaps_options options_of(const perhaps_filter *filter)
+{
+    const struct perhaps__shape *first = &filter->layers[0]->shape; // of the others, more follows from n and p
+    perhaps_options options = {
+        .kind = filter->kind,
+        .hash_source = filter->hash_source,
+        .capacity = filter->capacity,
+        .fpr = filter->fpr,
+        .seed = filter->seed,
+        .policy = first->policy,
+        .counter_bits = filter->kind == PERHAPS_KIND_COUNTING ? first->cell_bits : 0,
+        .slots = first->slots,
+        .search = first->search,
+        .at_capacity = filter->at_capacity,
+        .growth = filter->growth.factor,
+        .max_capacity = filter->growth.max_capacity,
+        .max_bytes = filter->max_bytes,
+    };
+    options.fingerprint_bits = asked_fingerprint_bits(&options, first);
+    return options;
+}
+
+int perhaps_options_of(const perhaps_filter *filter, perhaps_options *options)
+{
+    if (filter == NULL || options == NULL) {
+        return PERHAPS_E_ARGUMENT;
+    }
+    perhaps__close(filter);
+    perhaps_options result = options_of(filter);
+    perhaps__open(filter);
+    return perhaps__give_result(options, &result, sizeof result) ? PERHAPS_OK : PERHAPS_E_OPTION;
+}

@@ -177,7 +177,7 @@ static enum finding find_record(const struct perhaps__journal *journal, uint64_t
 static int fail_record(const struct perhaps__journal *journal, uint64_t at, perhaps_error *error)
 {
     const struct perhaps__failure failure = {
-        .code = PERHAPS_E_DAMAGED, .subject = journal->subject, .value = at, .limit = journal->size};
+        .code = PERHAPS_E_DAMAGED, .subject = journal->subject, .value = at}; // no limit: that is for chunks
     return perhaps__fail(
         error, failure,
         "the journal is damaged at byte %llu of %llu, after operation %llu; restore it together with its "

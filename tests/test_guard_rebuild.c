@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rebuilds: a new filter from the store, while keys come and go. (While questions go on: test_guard_threads.c.)
+// Rebuilds: a new filter from the store, while keys come and go. (What is made: test_guard_next.c. While questions go on:
+// test_guard_threads.c.)
 #include "guard_store.h"
-
-#include <unistd.h>
 
 static perhaps_guard *guard_with_flags(struct rows *rows, perhaps_filter *filter, uint32_t flags)
 {
@@ -31,81 +30,6 @@ static void test_not_ready_until_rebuilt(void **state)
     assert_in_range(statistics.capacity, 5000, 6000); // what the store counts, and an eighth
     assert_int_equal(missed(guard, rows), 0);
     assert_true(passed(guard, rows) < 60536 / 50);
-    perhaps_guard_free(guard);
-    free_rows(rows);
-}
-
-static void assert_metadata(perhaps_guard *guard, const char *expected)
-{
-    char path[] = "/tmp/perhaps-guard-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0 && close(fd) == 0);
-    perhaps_filter *saved = NULL;
-    const void *metadata = NULL;
-    size_t length = 0;
-    assert_int_equal(perhaps_guard_save(guard, path, NULL), 0);
-    assert_int_equal(perhaps_open(path, NULL, &saved, NULL), 0);
-    assert_int_equal(perhaps_metadata(saved, &metadata, &length), 0);
-    assert_int_equal(length, strlen(expected));
-    assert_memory_equal(metadata, expected, length);
-    perhaps_free(saved);
-    assert_int_equal(unlink(path), 0);
-}
-
-// The kind, p, seed and shape of the present filter, or what the owner says. The metadata goes on with it.
-static void test_what_is_made(void **state)
-{
-    struct rows *rows = make_rows(true);
-    fill_rows(rows, 1000);
-    perhaps_options like = {.size = sizeof like,
-                            .kind = PERHAPS_KIND_COUNTING,
-                            .capacity = 500,
-                            .fpr = 0.003,
-                            .counter_bits = 8,
-                            .flags = PERHAPS_SHARED};
-    perhaps_filter *filter = NULL;
-    assert_int_equal(perhaps_create(&like, &filter, NULL), 0);
-    perhaps_guard *guard = guard_of(rows, filter);
-    assert_int_equal(perhaps_set_metadata(filter, "whose", 5), 0);
-    assert_int_equal(perhaps_guard_rebuild(guard, 2000, NULL), 0);
-    assert_metadata(guard, "whose");
-    perhaps_guard_statistics statistics = statistics_of(guard);
-    assert_int_equal(statistics.kind, PERHAPS_KIND_COUNTING);
-    assert_int_equal(statistics.capacity, 2000);
-    assert_true(statistics.fpr_target > 0.0029 && statistics.fpr_target < 0.0031);
-    perhaps_guard_free(guard);
-
-    perhaps_store store = store_of(rows);
-    perhaps_options next = {.size = sizeof next, .kind = PERHAPS_KIND_BLOCKED, .capacity = 3000, .fpr = 0.02};
-    perhaps_guard_options options = {
-        .size = sizeof options, .adopted = shared_filter(PERHAPS_KIND_BLOOM, 10, 0.1), .store = &store, .next = &next};
-    guard = guard_with(&options);
-    next.kind = 99; // it was copied
-    assert_int_equal(perhaps_guard_rebuild(guard, 0, NULL), 0);
-    statistics = statistics_of(guard);
-    assert_int_equal(statistics.kind, PERHAPS_KIND_BLOCKED);
-    assert_int_equal(statistics.capacity, 3000);
-    assert_int_equal(missed(guard, rows), 0);
-    perhaps_guard_free(guard);
-    free_rows(rows);
-}
-
-// A keyed filter is not made anew without its key.
-static void test_keyed(void **state)
-{
-    const uint8_t key[PERHAPS_KEY_BYTES] = {1};
-    struct rows *rows = make_rows(true);
-    fill_rows(rows, 100);
-    perhaps_options made = {.size = sizeof made, .capacity = 100, .fpr = 0.01, .key = key, .flags = PERHAPS_SHARED};
-    perhaps_filter *filter = NULL;
-    if (perhaps_create(&made, &filter, NULL) == PERHAPS_E_UNSUPPORTED) {
-        free_rows(rows);
-        skip(); // built without keys
-    }
-    perhaps_guard *guard = guard_of(rows, filter);
-    perhaps_error error = {.size = sizeof error};
-    assert_int_equal(perhaps_guard_rebuild(guard, 100, &error), PERHAPS_E_KEY);
-    assert_non_null(strstr(error.text, "give `next`"));
     perhaps_guard_free(guard);
     free_rows(rows);
 }
@@ -472,8 +396,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_ready_until_rebuilt),
-        cmocka_unit_test(test_what_is_made),
-        cmocka_unit_test(test_keyed),
         cmocka_unit_test(test_too_small),
         cmocka_unit_test(test_rebuild_heals),
         cmocka_unit_test(test_residue_goes),

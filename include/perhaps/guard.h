@@ -144,13 +144,21 @@ typedef struct perhaps_store_options {
  * connection of its own, opened for it; without WAL mode, writers wait meanwhile. A visit may ask and list. The callbacks
  * may be used by any number of threads: questions then take turns, listings go on beside them.
  *
+ * The store is the file that is at `path` (a relative one is looked up where the process then is). Each question looks, with
+ * one stat(), whether another file is there than the one that is open, as after a rename() over it or when a symbolic link
+ * points elsewhere: then that one is opened and judged, and answers. A question that begins after the replacement is
+ * never answered from the file that was there before. When there is no file, or not one that can be a store, each question
+ * is an error until there is. A file that is overwritten in place, without SQLite, is damage. A filter knows nothing of
+ * all this: keys of the new file are answered "surely absent" until a guard has noticed, by perhaps_guard_catch_up(), and
+ * rebuilt.
+ *
  * perhaps_store_sqlite_count() stores the number of distinct keys in *count: what a filter for the whole store
  * must be sized for. O(rows) with an index; without one, and where there are both texts and blobs, they are
  * sorted, which takes temporary memory or disk for every distinct key. PERHAPS_E_UNSUPPORTED for a query without a list.
  *
  * perhaps_store_sqlite_open_options() opens a column or a query, with or without a canonical form. A NOCASE column is taken
  * with PERHAPS_CANONICAL_LOWER, an RTRIM one with PERHAPS_CANONICAL_RTRIM. Of a query, SQLite asks for texts and blobs one
- * after the other. Also PERHAPS_E_OPTION, and PERHAPS_E_ARGUMENT for a query that SQLite does not take. */
+ * after the other, in one transaction. Also PERHAPS_E_OPTION, and PERHAPS_E_ARGUMENT for a query that SQLite does not take. */
 typedef struct perhaps_store_sqlite perhaps_store_sqlite;
 PERHAPS_API int perhaps_store_sqlite_open(const char *path, const char *table, const char *column,
                                           unsigned busy_milliseconds, perhaps_store_sqlite **sqlite,
@@ -252,7 +260,8 @@ enum perhaps_sqlite_way {
     PERHAPS_SQLITE_LOG = 1, /* from the log that triggers write: perhaps_store_sqlite_install_log() */
     PERHAPS_SQLITE_APPENDED =
         2 /* from row ids: rows are only ever added, by your word, and get higher ids than all before.
-                                   SQLite itself reuses ids, takes lower ones, and updates in place: then keys are missed */
+                                   SQLite itself reuses ids, takes lower ones, and updates in place: then keys are missed.
+                                   Never without your word: no schema proves it (docs/guard.md) */
 };
 
 /* Fills *changes with callbacks on a store, valid until that is closed. `appended` 1: by row ids, on your word; 0: by the
@@ -260,7 +269,10 @@ enum perhaps_sqlite_way {
  * perhaps_sqlite_way), or is negative: an error.
  *
  * A log that was removed, or changed, or restored with its database from a copy, is noticed, and so is a changed schema:
- * each_change then returns 1. What is not: writes with triggers switched off, or with writable_schema. REPLACE deletes rows
+ * each_change then returns 1, as it does when another file has taken the place of the one that is followed; the next listing
+ * goes over to that. `position` is PERHAPS_E_IO then: the filter has no position in the new file. What is not noticed: writes
+ * with triggers switched off, or with writable_schema, and sqlite3_blob_write(), which SQLite refuses where the column has an
+ * index. REPLACE deletes rows
  * without telling triggers unless recursive_triggers is on: the keys of these stay in the filter, which is safe.
  *
  * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (appended: a view, or a table without row ids), PERHAPS_E_IO,
@@ -315,7 +327,9 @@ typedef struct perhaps_plan {
     double days_left;         /* until distinct keys and residue reach the capacity, at the rate given: 0 when a
                                      reason holds now, infinite when that never comes */
     uint64_t distinct;        /* keys planned from */
-    uint64_t capacity;        /* n of the next filter: what there will be after `days`, and an eighth for reserve */
+    uint64_t capacity;        /* n of the next filter: what there will be after `days`, and an eighth for reserve; not
+                                     more than its max_capacity, and without the reserve where max_bytes is too little
+                                     for it */
     double fpr;               /* its p: that of the present one */
     double fpr_expected;      /* its exact expectation at that capacity (growing filters: of the first layer) */
     double fpr_after_rebuild; /* about what it meets at once, with the present keys */
@@ -385,7 +399,7 @@ typedef struct perhaps_guard_options {
                                            with it. It is the guard's from the moment that create returned 0. Given with
                                            `filter`, PERHAPS_E_ARGUMENT */
     const perhaps_options *next;  /* copied: what a rebuild makes (capacity is planned when it is 0). NULL: a filter
-                                           of the present one's kind, p, seed and shape. The allocator and the key in it must
+                                           like the present one (perhaps_options_of()). The allocator and the key in it must
                                            outlive the guard. A keyed filter is not rebuilt without it (PERHAPS_E_KEY) */
     uint32_t flags;               /* set of enum perhaps_guard_flag */
     uint32_t triggers;            /* set of enum perhaps_guard_trigger */
@@ -497,7 +511,8 @@ PERHAPS_API int perhaps_guard_remove(perhaps_guard *guard, const void *key, size
 /* ---------------------------------------------------------------- rebuilding */
 
 /* Makes a new filter from the store's keys and puts it into the place of the old one, in one instant for those who ask.
- * `capacity` is that of the new filter; 0: planned (perhaps_plan_rebuild()). Questions go on against the old one; adds go
+ * `capacity` is that of the new filter; 0: planned (perhaps_plan_rebuild()). Limits to growth stay: a capacity above
+ * max_capacity counts as that, and a filter that cannot hold the store's keys within its limits is PERHAPS_E_FULL. Questions go on against the old one; adds go
  * to both; removals are carried out in the old one at once and in the new one when the listing has ended, exactly when the
  * listing is a snapshot, and are counted as residue otherwise. The old filter is freed when its last reader is done,
  * unless it is borrowed. A filter that turns out too small for what is listed is made again, twice as large, up to three

@@ -119,7 +119,10 @@ enum perhaps_error_code { PERHAPS_OK = 0, PERHAPS_ERROR_TABLE(PERHAPS_ERROR_ENUM
  * `text` is a whole sentence that names the thing, the reason and, where there is one, the remedy, for
  * example "chunk 17 of 240 is damaged (bytes 17825792 to 18874367); rebuild the filter or restore the file".
  * It does not repeat the subject, so that "perhaps: SUBJECT: TEXT" reads well. Always terminated; a text or
- * a subject that does not fit is cut. */
+ * a subject that does not fit is cut.
+ *
+ * PERHAPS_E_DAMAGED with a `limit` above 0 is a chunk of the payload: `value` and `limit` are its first and its last byte
+ * in the file. With a `limit` of 0 it is other damage, and only the text says where. */
 typedef struct perhaps_error {
     size_t size;       /* sizeof(perhaps_error), set by the caller */
     int code;          /* one of PERHAPS_ERROR_TABLE */
@@ -320,6 +323,18 @@ typedef struct perhaps_filter perhaps_filter;
  * without libsodium). SIPHASH without a key, a key with another source, and a key of zeros (one that was forgotten) are
  * PERHAPS_E_OPTION. Time O(m): the bits are cleared. */
 PERHAPS_API int perhaps_create(const perhaps_options *options, perhaps_filter **filter, perhaps_error *error);
+
+/* The options with which perhaps_create() makes another filter like this one, for a rebuild: kind, hash source, seed,
+ * capacity, p, policy, shape, what happens at capacity, growth and its limits, all as they were asked for. Made with them and
+ * its key, a new filter encodes to the same bytes as this one did when it was new (but for metadata, and for filters that
+ * perhaps_convert() made, whose size is that of another kind).
+ *
+ * Of a cuckoo filter, fingerprint_bits is 0 where they are as many as p needs, so that they go on to follow from p, and
+ * otherwise as many as were asked for. `allocator`, `bytes` and `flags` are 0. The secret key is not handed out: set `key`.
+ *
+ * Set options->size. Returns 0, PERHAPS_E_ARGUMENT or PERHAPS_E_OPTION (the caller's structure is larger than this release
+ * knows). Time: that of perhaps_size_for() for cuckoo, otherwise O(1). Any thread. */
+PERHAPS_API int perhaps_options_of(const perhaps_filter *filter, perhaps_options *options);
 
 /* Releases a filter and everything that it holds; a secret key is overwritten first. No other thread may be using it.
  * NULL is allowed. */

@@ -6,13 +6,16 @@
 
 "kills" kills the guard that many times at random moments, and starts it again over what was written meanwhile.
 """
+import fcntl
 import os
 import pathlib
 import random
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 import unittest
@@ -42,7 +45,8 @@ class WatchCase(Case):
 
     def watch(self, *options, **more):
         with open(self.work / "errors", "wb") as errors:
-            return self.start("guard", "--watch", "f", *STORE, "--interval", "0.02", "--line-buffered", *options,
+            buffered = () if more.pop("buffered", False) else ("--line-buffered",)
+            return self.start("guard", "--watch", "f", *STORE, "--interval", "0.02", *buffered, *options,
                               stdin=more.pop("stdin", subprocess.PIPE), stderr=errors, **more)
 
     def errors(self):
@@ -147,6 +151,77 @@ class Signals(WatchCase):
         process = self.watch()
         self.assertEqual(process.communicate(b"none\n", PATIENCE)[0], b"")
         self.assertEqual(process.returncode, 1)
+
+
+class Output(WatchCase):
+    """Standard output that nobody reads."""
+
+    KEYS = 60000
+
+    def blocked(self, *options):
+        """A guard that has found more than a pipe holds."""
+        (self.work / "asked").write_text("absent\nresident\n" * self.KEYS)
+        with open(self.work / "asked", "rb") as asked:
+            process = self.watch("--metrics-file", "m.prom", *options, stdin=asked, buffered=True)
+        wait_until(lambda: self.waiting(process) > 50000 and not self.grows(process), "standard output is full")
+        return process
+
+    @staticmethod
+    def waiting(process):
+        return struct.unpack("i", fcntl.ioctl(process.stdout, termios.FIONREAD, b"\0\0\0\0"))[0]
+
+    def grows(self, process):
+        before = self.waiting(process)
+        time.sleep(0.1)
+        return self.waiting(process) != before
+
+    def changes(self):
+        text = (self.work / "m.prom").read_text()
+        return int(next(line.split()[1] for line in text.splitlines() if line.startswith("perhaps_guard_changes_total{")))
+
+    def test_term_ends_it(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            for option in ((), ("--stay",)):
+                with self.subTest(number=number, option=option):
+                    self.run_tool("guard", "--install-log", *STORE)
+                    process = self.blocked(*option)
+                    self.db.execute("INSERT INTO t(k) VALUES (?)", (f"new {number} {option}",))
+                    self.end_by(process, number)
+                    self.assertIn("bytes were not written", self.errors())
+                    printed = process.stdout.read()
+                    self.assertTrue(b"resident\n".startswith(printed.replace(b"resident\n", b"")))
+                    self.assertFalse((self.work / "f.lock").exists())
+                    self.run_tool("verify", "f")
+                    process = self.watch()
+                    self.ask_all(process)
+                    self.assertIn("brought up to date", self.errors())
+                    self.end_by(process, signal.SIGTERM)
+
+    def test_it_follows_meanwhile(self):
+        self.install_log()
+        process = self.blocked()
+        before = self.changes()
+        self.db.execute("INSERT INTO t(k) VALUES ('new')")
+        wait_until(lambda: self.changes() > before, "the guard has caught up")
+        self.assertEqual(process.stdout.read(), b"resident\n" * self.KEYS)
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertNotIn("not written", self.errors())
+
+    def test_a_slow_reader_gets_what_was_found(self):
+        process = self.blocked()
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        printed = b""
+        while piece := os.read(process.stdout.fileno(), 50000):
+            printed += piece
+        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertNotIn("not written", self.errors())
+        self.assertEqual(printed, b"resident\n" * (len(printed) // 9))
+
+    def test_a_reader_that_goes(self):
+        process = self.blocked()
+        process.stdout.close()
+        self.assertEqual(process.wait(PATIENCE), -signal.SIGPIPE)
 
 
 class Writers(WatchCase):
@@ -375,7 +450,7 @@ def main():
         KillCase.kills = int(words[1])
         names = ["KillCase", "LongLock"]
     elif words == ["quick"]:
-        names = ["Signals", "Writers", "Files", "Metrics"]
+        names = ["Signals", "Output", "Writers", "Files", "Metrics"]
     else:
         unittest.main()
         return

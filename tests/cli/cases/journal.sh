@@ -53,6 +53,12 @@ cp f.filter.journal journal
 printf x | dd of=f.filter.journal bs=1 seek=100 conv=notrunc status=none
 refuse perhaps check f.filter keys
 refuse perhaps add f.filter keys
+show perhaps verify --json f.filter
+cp journal f.filter.journal
+cp f.filter whole
+printf x | dd of=f.filter bs=1 seek=1000 conv=notrunc status=none
+show perhaps verify --json f.filter
+cp whole f.filter
 head -c -5 journal >f.filter.journal
 show perhaps verify f.filter
 echo through a link | show perhaps check -c f.filter

@@ -22,3 +22,29 @@ refuse perhaps rebuild f.filter --store sqlite:s.db
 refuse perhaps rebuild f.filter missing
 refuse perhaps rebuild f.filter --store sqlite:missing.db --table t --column k
 seq 1 900 | show perhaps check -c f.filter
+# What its owner fixed stays: growth and its limits, policy, shape, what happens at capacity.
+fixed() { # the lines of info that say so
+    perhaps info "$1" | grep -E '^(kind|capacity|at capacity|grows|limit|policy|buckets|fingerprints|counters|layers|FPR target)'
+}
+seq 1 500 | perhaps create -q -n 100 --max-capacity 1000 --max-bytes 64KiB --growth 4 g.filter -
+perhaps info --json g.filter | grep -o '"growth".*"max_bytes":[0-9]*'
+seq 1 500 | show perhaps rebuild g.filter
+perhaps info --json g.filter | grep -o '"growth".*"max_bytes":[0-9]*'
+seq 1 950 | show perhaps rebuild -q g.filter
+fixed g.filter
+seq 1 2000 | refuse perhaps rebuild g.filter
+seq 1 500 | refuse perhaps rebuild -n 2000 g.filter
+seq 1 500 | refuse perhaps rebuild -n 900 --max-bytes 100 g.filter
+seq 1 2000 | show perhaps rebuild --max-capacity 5000 g.filter
+show perhaps rebuild --max-capacity 1000 g.filter $store
+show perhaps rebuild --max-capacity 700 g.filter $store
+show perhaps rebuild --max-bytes 100 g.filter $store
+perhaps info --json g.filter | grep -o '"growth".*"max_bytes":[0-9]*'
+seq 1 100 | perhaps create -q --kind cuckoo --slots 2 --fingerprint-bits 16 --at-capacity refuse c.filter
+seq 1 300 | show perhaps rebuild c.filter
+fixed c.filter
+seq 1 300 | show perhaps rebuild -p 1e-5 c.filter
+refuse perhaps rebuild --max-capacity 1000 c.filter few
+seq 1 100 | perhaps create -q --kind counting --counter-bits 16 --policy conservative w.filter
+seq 1 300 | perhaps rebuild -q w.filter
+fixed w.filter
