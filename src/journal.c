@@ -54,6 +54,27 @@ uint8_t *perhaps__record_write(uint8_t *bytes, uint64_t seed, const struct perha
     return at + 8;
 }
 
+/* ---------------------------------------------------------------- bytes */
+
+// Has the first `end` bytes in memory, as far as there are so many. Then journal->bytes may be elsewhere.
+static int reach(struct perhaps__journal *journal, uint64_t end, perhaps_error *error)
+{
+    uint64_t wanted = perhaps__min(end, journal->size);
+    return wanted <= journal->held ? PERHAPS_OK : journal->rest.bring(journal, wanted, error);
+}
+
+// Whether there are only zeros from a byte on that is in memory, or is the first that is not: 1, 0, or a code.
+static int is_zero_from(const struct perhaps__journal *journal, uint64_t at, perhaps_error *error)
+{
+    while (at < journal->held && journal->bytes[at] == 0) {
+        at++;
+    }
+    if (at < journal->held) {
+        return 0;
+    }
+    return journal->held == journal->size ? 1 : journal->rest.is_zero(journal, error);
+}
+
 /* ---------------------------------------------------------------- the header */
 
 static int fail_head(const struct perhaps__journal *journal, perhaps_error *error)
@@ -66,6 +87,10 @@ static int fail_head(const struct perhaps__journal *journal, perhaps_error *erro
 static int read_head(struct perhaps__journal *journal, perhaps_error *error)
 {
     const struct perhaps__failure failure = {.code = PERHAPS_E_JOURNAL, .subject = journal->subject};
+    int status = reach(journal, PERHAPS_JOURNAL_HEAD, error);
+    if (status < 0) {
+        return status;
+    }
     if (journal->size < 8 || perhaps__load_little(journal->bytes, 8) != PERHAPS_JOURNAL_MAGIC) {
         return perhaps__fail(error, failure,
                              "is not a journal: it begins with other bytes; restore it together with its filter");
@@ -134,44 +159,49 @@ static bool shape_fits(const struct place *place)
     }
 }
 
-static bool zeros_from(const struct perhaps__journal *journal, uint64_t at)
-{
-    while (at < journal->size && journal->bytes[at] == 0) {
-        at++;
-    }
-    return at == journal->size;
-}
-
 enum finding { WHOLE, INCOMPLETE, DAMAGED };
 
 // A checksum that does not hold was either never written, or is damaged: zeros up to the end tell.
-static enum finding judge(const struct perhaps__journal *journal, uint64_t at)
+static int judge(const struct perhaps__journal *journal, uint64_t at, perhaps_error *error)
 {
-    return zeros_from(journal, at) ? INCOMPLETE : DAMAGED;
+    int zero = is_zero_from(journal, at, error);
+    return zero < 0 ? zero : zero == 1 ? INCOMPLETE : DAMAGED;
 }
 
-static enum finding find_record(const struct perhaps__journal *journal, uint64_t at, struct place *place)
+// The head of a record says how long it is. It is believed when its checksum holds.
+static int find_head(struct perhaps__journal *journal, uint64_t at, struct place *place, perhaps_error *error)
 {
-    const uint8_t *bytes = journal->bytes + at;
-    uint64_t left = journal->size - at;
-    if (left < PERHAPS_RECORD_HEAD) {
+    int status = reach(journal, at + PERHAPS_RECORD_HEAD, error);
+    if (status < 0) {
+        return status;
+    }
+    if (journal->size - at < PERHAPS_RECORD_HEAD) {
         return INCOMPLETE;
     }
-    uint64_t head = perhaps__hash(bytes, 16, journal->head.checksum);
-    if (head != perhaps__load_little(bytes + 16, 8)) {
-        return judge(journal, at + 16);
+    const uint8_t *bytes = journal->bytes + at;
+    if (perhaps__hash(bytes, 16, journal->head.checksum) != perhaps__load_little(bytes + 16, 8)) {
+        return judge(journal, at + 16, error);
     }
     *place = place_at(journal, at);
-    if (!shape_fits(place)) {
-        return DAMAGED;
+    return shape_fits(place) ? WHOLE : DAMAGED;
+}
+
+// Returns enum finding, or a code.
+static int find_record(struct perhaps__journal *journal, uint64_t at, struct place *place, perhaps_error *error)
+{
+    int finding = find_head(journal, at, place, error);
+    int status = finding == WHOLE ? reach(journal, place->end, error) : finding;
+    if (status != PERHAPS_OK) {
+        return status;
     }
-    uint64_t size = place->end - at;
-    if (size > left) {
+    if (place->end > journal->size) {
         return INCOMPLETE;
     }
-    bool holds = perhaps__hash(bytes + PERHAPS_RECORD_HEAD, size - PERHAPS_RECORD_BARE, head) ==
-                 perhaps__load_little(bytes + size - 8, 8);
-    return holds ? WHOLE : judge(journal, place->end - 8);
+    const uint8_t *values = journal->bytes + at + PERHAPS_RECORD_HEAD;
+    const uint8_t *sum = journal->bytes + place->end - 8;
+    uint64_t head = perhaps__load_little(values - 8, 8);
+    bool holds = perhaps__hash(values, (size_t)(sum - values), head) == perhaps__load_little(sum, 8);
+    return holds ? WHOLE : judge(journal, place->end - 8, error);
 }
 
 static int fail_record(const struct perhaps__journal *journal, uint64_t at, perhaps_error *error)
@@ -210,7 +240,10 @@ static int read_records(struct perhaps__journal *journal, perhaps_error *error)
     journal->operations = 0;
     while (journal->end < journal->size) {
         struct place place;
-        enum finding finding = find_record(journal, journal->end, &place);
+        int finding = find_record(journal, journal->end, &place, error);
+        if (finding < 0) {
+            return finding;
+        }
         if (finding == INCOMPLETE) {
             break;
         }
@@ -262,6 +295,7 @@ static bool is_folded(const struct perhaps__journal *journal, const struct perha
 int perhaps__journal_read(struct perhaps__journal *journal, const struct perhaps__identity *identity,
                           perhaps_error *error)
 {
+    journal->held = journal->rest.bring == NULL ? journal->size : 0;
     int status = read_head(journal, error);
     if (status == PERHAPS_OK && journal->head.id != identity->id) {
         return fail_foreign(journal, identity, error);
