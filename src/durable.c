@@ -22,9 +22,26 @@ struct perhaps__request {
 
 static uint32_t type_of(enum perhaps__verb verb)
 {
-    return verb == PERHAPS_CHANGE_ADD      ? PERHAPS_RECORD_ADD
-           : verb == PERHAPS_CHANGE_REMOVE ? PERHAPS_RECORD_REMOVE
-                                           : PERHAPS_RECORD_CLEAR;
+    static const uint32_t types[] = {
+        [PERHAPS_CHANGE_ADD] = PERHAPS_RECORD_ADD,
+        [PERHAPS_CHANGE_REMOVE] = PERHAPS_RECORD_REMOVE,
+        [PERHAPS_CHANGE_CLEAR] = PERHAPS_RECORD_CLEAR,
+        [PERHAPS_CHANGE_POSITION] = PERHAPS_RECORD_POSITION,
+    };
+    return types[verb];
+}
+
+static struct perhaps__record record_of(const struct perhaps__change *change, uint64_t sequence)
+{
+    bool position = change->verb == PERHAPS_CHANGE_POSITION;
+    return (struct perhaps__record){
+        .type = type_of(change->verb),
+        .sequence = sequence,
+        .values = change->hashes,
+        .count = position ? perhaps__position_values(change->length) : change->count,
+        .position = change->position,
+        .length = change->length,
+    };
 }
 
 // What was written of records that failed is cut off again, on the disk as well. If that fails too, the journal is in doubt: an
@@ -55,7 +72,7 @@ static uint64_t size_of(const struct perhaps__request *first)
 {
     uint64_t size = 0;
     for (const struct perhaps__request *request = first; request != NULL; request = request->next) {
-        size += perhaps__record_size(request->change.count);
+        size += perhaps__record_size(record_of(&request->change, 0).count);
     }
     return size;
 }
@@ -65,12 +82,7 @@ static uint64_t write_records(const struct perhaps__durable *durable, struct per
 {
     uint64_t sequence = durable->sequence;
     for (struct perhaps__request *request = first; request != NULL; request = request->next) {
-        const struct perhaps__record record = {
-            .type = type_of(request->change.verb),
-            .sequence = sequence + 1,
-            .values = request->change.hashes,
-            .count = request->change.count,
-        };
+        const struct perhaps__record record = record_of(&request->change, sequence + 1);
         at = perhaps__record_write(at, durable->seed, &record);
         request->sequence = record.sequence;
         sequence += perhaps__record_operations(record.type, record.count);
@@ -229,7 +241,7 @@ static size_t change(perhaps_filter *filter, const struct perhaps__change *chang
     size_t done = 0;
     do {
         struct perhaps__request request = {.change = *change};
-        if (change->count > 0) {
+        if (change->hashes != NULL) {
             request.change.hashes = change->hashes + done;
             request.change.count = (size_t)perhaps__min(change->count - done, PERHAPS_RECORD_MAX);
             request.change.out = change->out != NULL ? change->out + done : NULL;

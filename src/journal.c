@@ -38,6 +38,22 @@ uint64_t perhaps__journal_begin(uint8_t bytes[PERHAPS_JOURNAL_HEAD], const struc
     return fields.checksum;
 }
 
+static void store_values(uint8_t *at, const struct perhaps__record *record)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        perhaps__store_little(at + 8 * i, 8, record->values[i]);
+    }
+}
+
+static void store_position(uint8_t *at, const struct perhaps__record *record)
+{
+    memset(at, 0, 8 * record->count);
+    perhaps__store_little(at, 8, record->length);
+    if (record->length > 0) {
+        memcpy(at + 8, record->position, record->length);
+    }
+}
+
 uint8_t *perhaps__record_write(uint8_t *bytes, uint64_t seed, const struct perhaps__record *record)
 {
     perhaps__store_little(bytes, 4, perhaps__record_size(record->count));
@@ -45,13 +61,15 @@ uint8_t *perhaps__record_write(uint8_t *bytes, uint64_t seed, const struct perha
     perhaps__store_little(bytes + 8, 8, record->sequence);
     uint64_t head = perhaps__hash(bytes, 16, seed);
     perhaps__store_little(bytes + 16, 8, head);
-    uint8_t *at = bytes + PERHAPS_RECORD_HEAD;
-    for (size_t i = 0; i < record->count; i++) {
-        perhaps__store_little(at, 8, record->values[i]);
-        at += 8;
+    uint8_t *values = bytes + PERHAPS_RECORD_HEAD;
+    if (record->values == NULL && record->count > 0) {
+        store_position(values, record);
+    } else {
+        store_values(values, record);
     }
-    perhaps__store_little(at, 8, perhaps__hash(bytes + PERHAPS_RECORD_HEAD, 8 * record->count, head));
-    return at + 8;
+    uint8_t *sum = values + 8 * record->count;
+    perhaps__store_little(sum, 8, perhaps__hash(values, 8 * record->count, head));
+    return sum + 8;
 }
 
 /* ---------------------------------------------------------------- bytes */
@@ -154,6 +172,8 @@ static bool shape_fits(const struct place *place)
         return whole && place->values == 0;
     case PERHAPS_RECORD_VOID:
         return whole && place->values == 1;
+    case PERHAPS_RECORD_POSITION:
+        return whole && place->values >= 1 && place->values <= perhaps__position_values(PERHAPS_POSITION_MAX);
     default:
         return false;
     }
@@ -215,7 +235,37 @@ static int fail_record(const struct perhaps__journal *journal, uint64_t at, perh
         (unsigned long long)at, (unsigned long long)journal->size, (unsigned long long)journal->sequence);
 }
 
-// Whether a record that is whole continues the ones before it; *voided is the last void record's.
+// A void record's operations lie behind the void record before, whose sequence is *voided.
+static bool void_fits(const struct perhaps__journal *journal, const struct place *place, uint64_t *voided)
+{
+    uint64_t from = value_of(journal, place, 0);
+    bool ordered = from > *voided && from <= place->sequence;
+    *voided = place->sequence;
+    return ordered;
+}
+
+static const uint8_t *position_of(const struct perhaps__journal *journal, const struct place *place)
+{
+    return journal->bytes + place->at + PERHAPS_RECORD_HEAD + 8;
+}
+
+// Its length is that of its values, but for zeros.
+static bool position_fits(const struct perhaps__journal *journal, const struct place *place)
+{
+    uint64_t length = value_of(journal, place, 0);
+    if (length > PERHAPS_POSITION_MAX || place->values != perhaps__position_values((size_t)length)) {
+        return false;
+    }
+    const uint8_t *position = position_of(journal, place);
+    for (uint64_t i = length; i < 8 * (place->values - 1); i++) {
+        if (position[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Whether a record that is whole continues the ones before it, and says something; *voided is the last void record's.
 static bool continues(const struct perhaps__journal *journal, const struct place *place, uint64_t *voided)
 {
     uint64_t last;
@@ -223,13 +273,10 @@ static bool continues(const struct perhaps__journal *journal, const struct place
     if (place->sequence != journal->sequence + 1 || __builtin_add_overflow(journal->sequence, operations, &last)) {
         return false;
     }
-    if (place->type != PERHAPS_RECORD_VOID) {
-        return true;
+    if (place->type == PERHAPS_RECORD_VOID) {
+        return void_fits(journal, place, voided);
     }
-    uint64_t from = value_of(journal, place, 0);
-    bool ordered = from > *voided && from <= place->sequence;
-    *voided = place->sequence;
-    return ordered;
+    return place->type != PERHAPS_RECORD_POSITION || position_fits(journal, place);
 }
 
 static int read_records(struct perhaps__journal *journal, perhaps_error *error)
@@ -239,7 +286,7 @@ static int read_records(struct perhaps__journal *journal, perhaps_error *error)
     journal->sequence = journal->head.base;
     journal->operations = 0;
     while (journal->end < journal->size) {
-        struct place place;
+        struct place place = {.at = 0};
         int finding = find_record(journal, journal->end, &place, error);
         if (finding < 0) {
             return finding;
@@ -352,6 +399,19 @@ static int replay_hashes(const struct perhaps__journal *journal, const struct pl
     return PERHAPS_OK;
 }
 
+static int replay_position(const struct perhaps__journal *journal, const struct place *place, perhaps_filter *filter)
+{
+    int refusal = PERHAPS_OK;
+    const struct perhaps__change change = {
+        .verb = PERHAPS_CHANGE_POSITION,
+        .count = 1,
+        .position = position_of(journal, place),
+        .length = (size_t)value_of(journal, place, 0),
+    };
+    (void)perhaps__filter_apply(filter, &change, &refusal);
+    return refusal;
+}
+
 static int replay_record(const struct perhaps__journal *journal, const struct place *place, uint64_t void_from,
                          perhaps_filter *filter)
 {
@@ -363,6 +423,9 @@ static int replay_record(const struct perhaps__journal *journal, const struct pl
         (void)perhaps__filter_apply(filter, &(struct perhaps__change){.verb = PERHAPS_CHANGE_CLEAR}, &refusal);
         return PERHAPS_OK;
     }
+    if (place->type == PERHAPS_RECORD_POSITION) {
+        return replay_position(journal, place, filter);
+    }
     return replay_hashes(journal, place, perhaps__min(place->values, void_from - place->sequence), filter);
 }
 
@@ -372,7 +435,7 @@ static bool can_do(const struct place *place, const perhaps_filter *filter)
     return place->type != PERHAPS_RECORD_REMOVE || filter->view.remove_many != NULL;
 }
 
-// Where the last clear is: what was done before it is forgotten, and need not be done. (A clear takes as long as the filter
+// Where the last clear is: what was done before it is forgotten, positions as well, and need not be done. (A clear takes as long as the filter
 // is large, and a record of one is 32 bytes.)
 static uint64_t find_beginning(const struct perhaps__journal *journal)
 {

@@ -16,7 +16,8 @@ enum perhaps__record_type {
     PERHAPS_RECORD_ADD = 1,
     PERHAPS_RECORD_REMOVE = 2,
     PERHAPS_RECORD_CLEAR = 3,
-    PERHAPS_RECORD_VOID = 4
+    PERHAPS_RECORD_VOID = 4,
+    PERHAPS_RECORD_POSITION = 5
 };
 
 // X(name, offset, width)
@@ -46,14 +47,22 @@ static inline uint64_t perhaps__record_size(uint64_t values)
     return PERHAPS_RECORD_BARE + 8 * values;
 }
 
+// Values of the record of a position of so many bytes: the length, and the bytes.
+static inline size_t perhaps__position_values(size_t length)
+{
+    return 1 + (length + 7) / 8;
+}
+
 struct perhaps__record {
     uint32_t type; // enum perhaps__record_type
     uint64_t sequence;
-    const uint64_t *values;
+    const uint64_t *values; // of a position: NULL
     size_t count;
+    const uint8_t *position;
+    size_t length;
 };
 
-// How many sequence numbers a record of a type and a number of values takes.
+// How many sequence numbers a record of a type and a number of values takes. All but keys are one.
 static inline uint64_t perhaps__record_operations(uint64_t type, uint64_t values)
 {
     return type == PERHAPS_RECORD_ADD || type == PERHAPS_RECORD_REMOVE ? values : 1;

@@ -688,7 +688,8 @@ PERHAPS_API int perhaps_set_metadata(perhaps_filter *filter, const void *metadat
  * perhaps_clear() drops the position: the empty filter lacks them all. perhaps_remove() keeps it: whoever removes keys that the
  * store has sets none (NULL, 0).
  *
- * Pointers, results and threads as for metadata; the limit is PERHAPS_POSITION_MAX. */
+ * Pointers, results and threads as for metadata; the limit is PERHAPS_POSITION_MAX. Of a durable filter a position is recorded
+ * in its journal, in order with the keys, when the call returns; setting one can then fail with PERHAPS_E_IO. */
 #define PERHAPS_POSITION_MAX 4096
 PERHAPS_API int perhaps_position(const perhaps_filter *filter, const void **position, size_t *length);
 PERHAPS_API int perhaps_set_position(perhaps_filter *filter, const void *position, size_t length);
@@ -848,8 +849,10 @@ PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, per
  *   the filter could be folded, and a crash before that may bring the failed change back.
  *   Each call is one write and one flush, a batch one for every 65,536 keys: use batches. Threads that change one shared
  *   filter at the same time share theirs. An add is seen by readers when it is on the disk.
- *   perhaps_set_metadata() and perhaps_set_position() reach the file with the next folding. After a crash the filter may so be
- *   ahead of its position: from there only adds, and removals checked against the store, may be done again. perhaps_merge() into it is PERHAPS_E_UNSUPPORTED.
+ *   perhaps_set_position() is such a change, too: after a crash the filter has the last position that was set, and all that was
+ *   done before, and so is at it, or ahead of it by what was done after it. From there adds, and removals checked against
+ *   the store, may be done again. perhaps_set_metadata() reaches the file with the next folding.
+ *   perhaps_merge() into it is PERHAPS_E_UNSUPPORTED.
  *   perhaps_encode(), perhaps_convert(), and perhaps_save() to another path give filters without a journal.
  *   perhaps_free() closes the journal and folds nothing.
  *
