@@ -312,8 +312,9 @@ int perhaps__durable_mend(struct perhaps__durable *durable, perhaps_error *error
     return perhaps__durable_new_journal(durable, error);
 }
 
-static int fold(struct perhaps__durable *durable, perhaps_error *error)
+static int put(struct perhaps__durable *durable, const perhaps_filter *filter, bool *replaced, perhaps_error *error)
 {
+    *replaced = false;
     if (durable->state != PERHAPS_JOURNAL_SOUND && durable->state != PERHAPS_JOURNAL_DOUBTFUL) {
         int mended = perhaps__durable_mend(durable, error); // a second generation ahead of its journal would be refused
         if (mended < 0) {
@@ -324,9 +325,8 @@ static int fold(struct perhaps__durable *durable, perhaps_error *error)
     struct perhaps__identity next = durable->identity;
     next.generation++;
     next.folded = durable->sequence;
-    bool replaced;
-    int status = perhaps__save(durable->filter, durable->target, &next, &replaced, &own);
-    if (replaced) {
+    int status = perhaps__save(filter, durable->target, &next, replaced, &own);
+    if (*replaced) {
         durable->identity = next;
         durable->state = status < 0 ? PERHAPS_JOURNAL_DIRECTORY : PERHAPS_JOURNAL_REPLACE;
     }
@@ -339,11 +339,18 @@ static int fold(struct perhaps__durable *durable, perhaps_error *error)
     return perhaps__durable_new_journal(durable, error);
 }
 
-int perhaps__durable_fold(struct perhaps__durable *durable, perhaps_error *error)
+int perhaps__durable_put(struct perhaps__durable *durable, const perhaps_filter *filter, bool *replaced,
+                         perhaps_error *error)
 {
-    int status = fold(durable, error);
+    int status = put(durable, filter, replaced, error);
     *(status < 0 ? &durable->failed_folds : &durable->folds) += 1;
     return status;
+}
+
+int perhaps__durable_fold(struct perhaps__durable *durable, perhaps_error *error)
+{
+    bool replaced;
+    return perhaps__durable_put(durable, durable->filter, &replaced, error);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -355,33 +362,45 @@ struct perhaps__durable *perhaps__durable_new(const perhaps_allocator *allocator
         errno = ENOMEM;
         return NULL;
     }
+    durable->allocator = *allocator;
     durable->file = -1;
     durable->last = &durable->first;
     (void)pthread_mutex_init(&durable->mutex, NULL); // neither can fail with default attributes
     (void)pthread_cond_init(&durable->idle, NULL);
     if (!perhaps__resolve_target(path, durable->target) || !perhaps__journal_path(path, durable->journal)) {
-        perhaps__durable_release(durable, allocator);
+        perhaps__durable_release(durable);
         return NULL;
     }
     return durable;
 }
 
-void perhaps__durable_release(struct perhaps__durable *durable, const perhaps_allocator *allocator)
+void perhaps__durable_release(struct perhaps__durable *durable)
 {
+    const perhaps_allocator allocator = durable->allocator; // which may be another than that of the filter it came to
     int reason = errno;
     if (durable->file >= 0) {
         perhaps__close_quietly(durable->file);
     }
     (void)pthread_mutex_destroy(&durable->mutex);
     (void)pthread_cond_destroy(&durable->idle);
-    perhaps__release(allocator, durable, sizeof *durable);
+    perhaps__release(&allocator, durable, sizeof *durable);
     errno = reason;
 }
 
 static void end(perhaps_filter *filter)
 {
-    perhaps__durable_release((struct perhaps__durable *)(void *)filter->log, &filter->allocator);
-    filter->log = NULL;
+    struct perhaps__durable *durable = (struct perhaps__durable *)(void *)filter->log;
+    perhaps__durable_detach(durable);
+    perhaps__durable_release(durable);
+}
+
+void perhaps__durable_detach(struct perhaps__durable *durable)
+{
+    durable->filter->log = NULL;
+    durable->filter->identity = (struct perhaps__identity){0};
+    durable->filter->journal_operations = 0;
+    durable->filter->journal_bytes = 0;
+    durable->filter = NULL;
 }
 
 void perhaps__durable_attach(struct perhaps__durable *durable, perhaps_filter *filter)
