@@ -14,6 +14,8 @@ struct rebuilding {
     const struct arguments *arguments;
     const char *path;
     perhaps_filter *present;
+    bool journaled; // `present` is shared, has a journal, and is for the guard ...
+    bool guarded;   // ... which has it, and frees it
     perhaps_options next;
     perhaps_plan_options plan;
 };
@@ -85,6 +87,12 @@ static int plan_capacity(const struct rebuilding *r, const struct opened_store *
     return code;
 }
 
+// With a journal, the guard has put the new filter into the file.
+static int save(const struct rebuilding *r, perhaps_guard *guard, perhaps_error *error)
+{
+    return r->journaled ? 0 : perhaps_guard_save(guard, r->path, error);
+}
+
 static int rebuild(const struct rebuilding *r, const struct opened_store *store, perhaps_guard *guard)
 {
     perhaps_error error = {.size = sizeof error};
@@ -93,7 +101,7 @@ static int rebuild(const struct rebuilding *r, const struct opened_store *store,
     int code = capacity != 0 ? 0 : plan_capacity(r, store, &capacity, &error);
     code = code < 0 ? code : perhaps_guard_rebuild(guard, capacity, &error);
     progress_end();
-    code = code < 0 ? code : perhaps_guard_save(guard, r->path, &error);
+    code = code < 0 ? code : save(r, guard, &error);
     if (code < 0) {
         return fail_library(r->path, code, &error);
     }
@@ -106,20 +114,26 @@ static int rebuild(const struct rebuilding *r, const struct opened_store *store,
     return STATUS_OK;
 }
 
-// Begins with an empty filter that is never asked, and has the metadata.
-static int make_guard(const struct rebuilding *r, const struct opened_store *store,
-                      const perhaps_store_changes *changes, perhaps_guard **guard)
+// An empty filter that is never asked, and has the metadata.
+static int make_empty(const struct rebuilding *r, perhaps_filter **filter, perhaps_error *error)
 {
     perhaps_options empty = r->next;
-    perhaps_filter *filter = NULL;
     const void *metadata = NULL;
     size_t length = 0;
-    perhaps_error error = {.size = sizeof error};
     empty.capacity = 1;
     empty.flags = PERHAPS_SHARED;
-    int code = perhaps_create(&empty, &filter, &error);
+    int code = perhaps_create(&empty, filter, error);
     (void)perhaps_metadata(r->present, &metadata, &length);
-    code = code < 0 ? code : perhaps_set_metadata(filter, metadata, length);
+    return code < 0 ? code : perhaps_set_metadata(*filter, metadata, length);
+}
+
+// Begins with the filter that there is, if it has a journal to hand over.
+static int make_guard(struct rebuilding *r, const struct opened_store *store, const perhaps_store_changes *changes,
+                      perhaps_guard **guard)
+{
+    perhaps_error error = {.size = sizeof error};
+    perhaps_filter *filter = r->journaled ? r->present : NULL;
+    int code = r->journaled ? 0 : make_empty(r, &filter, &error);
     perhaps_guard_options options = {.size = sizeof options,
                                      .adopted = filter,
                                      .store = &store->store,
@@ -130,14 +144,15 @@ static int make_guard(const struct rebuilding *r, const struct opened_store *sto
                                      .progress = show_progress};
     code = code < 0 ? code : perhaps_guard_create(&options, guard, &error);
     if (code < 0) {
-        perhaps_free(filter);
+        perhaps_free(r->journaled ? NULL : filter);
         return fail_size(r->arguments, code, &error);
     }
+    r->guarded = r->journaled;
     return STATUS_OK;
 }
 
 // The file says where in its store it is, and perhaps guard --watch goes on from there.
-static int from_opened_store(const struct rebuilding *r, const struct opened_store *store)
+static int from_opened_store(struct rebuilding *r, const struct opened_store *store)
 {
     perhaps_store_changes changes;
     perhaps_guard *guard = NULL;
@@ -151,7 +166,7 @@ static int from_opened_store(const struct rebuilding *r, const struct opened_sto
     return status;
 }
 
-static int from_store(const struct rebuilding *r)
+static int from_store(struct rebuilding *r)
 {
     struct opened_store store = {.name = NULL};
     int status = store_open(r->arguments, &store);
@@ -174,19 +189,32 @@ static int refuse_both(const struct arguments *arguments)
     return any ? store_options_check(arguments) : STATUS_OK;
 }
 
+// A filter with a journal stays locked until the new one has its file.
+static int open_present(struct rebuilding *r)
+{
+    if (!given(r->arguments, OPTION_STORE)) {
+        return filter_open_locked(r->arguments, &r->present);
+    }
+    if (filter_lock(r->arguments) != STATUS_OK || filter_open_journaled(r->path, &r->present) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    r->journaled = r->present != NULL;
+    if (!r->journaled && filter_open_copy(r->path, &r->present) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    return filter_needs_bytes(r->path, r->present);
+}
+
 int command_rebuild(const struct arguments *arguments)
 {
     struct rebuilding r = {.arguments = arguments, .path = arguments->operands[0]};
-    if (refuse_both(arguments) != STATUS_OK || filter_open_locked(arguments, &r.present) != STATUS_OK) {
-        return STATUS_ERROR;
-    }
-    int status = filter_refuse_journal(r.path, r.present);
+    int status = refuse_both(arguments) == STATUS_OK ? open_present(&r) : STATUS_ERROR;
     if (status == STATUS_OK) {
         status = take_options(&r);
     }
     if (status == STATUS_OK) {
         status = given(arguments, OPTION_STORE) ? from_store(&r) : from_keys(&r);
     }
-    perhaps_free(r.present);
+    perhaps_free(r.guarded ? NULL : r.present);
     return status;
 }

@@ -224,6 +224,9 @@ static void tell_created(const struct creation *creation)
 
 static int save(const struct creation *creation)
 {
+    if (creation->present != NULL && filter_is_durable(creation->present)) {
+        return filter_hand_over(creation->path, creation->present, creation->filter);
+    }
     return given(creation->arguments, OPTION_JOURNAL) ? filter_begin_journal(creation->path, creation->filter)
                                                       : filter_save(creation->path, creation->filter);
 }
