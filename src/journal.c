@@ -78,7 +78,8 @@ uint8_t *perhaps__record_write(uint8_t *bytes, uint64_t seed, const struct perha
 static int reach(struct perhaps__journal *journal, uint64_t end, perhaps_error *error)
 {
     uint64_t wanted = perhaps__min(end, journal->size);
-    return wanted <= journal->held ? PERHAPS_OK : journal->rest.bring(journal, wanted, error);
+    bool there = wanted <= journal->held || journal->rest.bring == NULL;
+    return there ? PERHAPS_OK : journal->rest.bring(journal, wanted, error);
 }
 
 // Whether there are only zeros from a byte on that is in memory, or is the first that is not: 1, 0, or a code.
@@ -90,7 +91,8 @@ static int is_zero_from(const struct perhaps__journal *journal, uint64_t at, per
     if (at < journal->held) {
         return 0;
     }
-    return journal->held == journal->size ? 1 : journal->rest.is_zero(journal, error);
+    bool whole = journal->held == journal->size || journal->rest.is_zero == NULL;
+    return whole ? 1 : journal->rest.is_zero(journal, error);
 }
 
 /* ---------------------------------------------------------------- the header */
