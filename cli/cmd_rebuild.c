@@ -15,6 +15,7 @@ struct rebuilding {
     const char *path;
     perhaps_filter *present;
     perhaps_filter *empty; // one that is made like the next: to plan that from
+    bool journaled;        // `present` is shared and has a journal, which the guard hands over
     perhaps_options next;
     perhaps_plan_options plan;
 };
@@ -74,8 +75,12 @@ static int take_options(struct rebuilding *r)
 
 static int from_keys(const struct rebuilding *r)
 {
-    struct creation creation = {
-        .arguments = r->arguments, .path = r->path, .options = r->next, .present = r->empty, .planned = r->plan};
+    struct creation creation = {.arguments = r->arguments,
+                                .path = r->path,
+                                .options = r->next,
+                                .present = r->present,
+                                .empty = r->empty,
+                                .planned = r->plan};
     if (creation_refuse_impossible(&creation) != STATUS_OK) {
         return STATUS_ERROR;
     }
@@ -106,6 +111,12 @@ static int plan_capacity(const struct rebuilding *r, const struct opened_store *
     return code;
 }
 
+// With a journal, the guard has put the new filter into the file.
+static int save(const struct rebuilding *r, perhaps_guard *guard, perhaps_error *error)
+{
+    return r->journaled ? 0 : perhaps_guard_save(guard, r->path, error);
+}
+
 static int rebuild(const struct rebuilding *r, const struct opened_store *store, perhaps_guard *guard)
 {
     perhaps_error error = {.size = sizeof error};
@@ -117,7 +128,7 @@ static int rebuild(const struct rebuilding *r, const struct opened_store *store,
     if (code < 0 && strcmp(error.subject, "max_bytes") == 0) {
         return fail_size(r->arguments, code, &error);
     }
-    code = code < 0 ? code : perhaps_guard_save(guard, r->path, &error);
+    code = code < 0 ? code : save(r, guard, &error);
     if (code < 0) {
         return fail_library(r->path, code, &error);
     }
@@ -130,8 +141,14 @@ static int rebuild(const struct rebuilding *r, const struct opened_store *store,
     return STATUS_OK;
 }
 
-// Begins with an empty filter that is never asked, and has the metadata. What does not fit into the new one is an error: a
-// file would lack what the guard keeps beside the filter.
+// What the guard begins with, and frees: the filter that there is, if it has a journal to hand over, or else an empty one that
+// is never asked, and has the metadata.
+static perhaps_filter **adopted(struct rebuilding *r)
+{
+    return r->journaled ? &r->present : &r->empty;
+}
+
+// What does not fit into the new one is an error: a file would lack what the guard keeps beside the filter.
 static int make_guard(struct rebuilding *r, const struct opened_store *store, const perhaps_store_changes *changes,
                       perhaps_guard **guard)
 {
@@ -141,7 +158,7 @@ static int make_guard(struct rebuilding *r, const struct opened_store *store, co
     (void)perhaps_metadata(r->present, &metadata, &length);
     int code = perhaps_set_metadata(r->empty, metadata, length);
     perhaps_guard_options options = {.size = sizeof options,
-                                     .adopted = r->empty,
+                                     .adopted = *adopted(r),
                                      .store = &store->store,
                                      .changes = changes,
                                      .next = &r->next,
@@ -168,7 +185,7 @@ static int from_opened_store(struct rebuilding *r, const struct opened_store *st
     }
     int status = rebuild(r, store, guard);
     perhaps_guard_free(guard);
-    r->empty = NULL; // the guard's
+    *adopted(r) = NULL; // the guard's
     return status;
 }
 
@@ -205,13 +222,26 @@ static int make_empty(struct rebuilding *r)
     return code < 0 ? fail_size(r->arguments, code, &error) : STATUS_OK;
 }
 
+// A filter with a journal stays locked until the new one has its file.
+static int open_present(struct rebuilding *r)
+{
+    if (!given(r->arguments, OPTION_STORE)) {
+        return filter_open_locked(r->arguments, &r->present);
+    }
+    if (filter_lock(r->arguments) != STATUS_OK || filter_open_journaled(r->path, &r->present) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    r->journaled = r->present != NULL;
+    if (!r->journaled && filter_open_copy(r->path, &r->present) != STATUS_OK) {
+        return STATUS_ERROR;
+    }
+    return filter_needs_bytes(r->path, r->present);
+}
+
 int command_rebuild(const struct arguments *arguments)
 {
     struct rebuilding r = {.arguments = arguments, .path = arguments->operands[0]};
-    if (refuse_both(arguments) != STATUS_OK || filter_open_locked(arguments, &r.present) != STATUS_OK) {
-        return STATUS_ERROR;
-    }
-    int status = filter_refuse_journal(r.path, r.present);
+    int status = refuse_both(arguments) == STATUS_OK ? open_present(&r) : STATUS_ERROR;
     if (status == STATUS_OK) {
         status = take_options(&r);
     }

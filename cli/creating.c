@@ -149,7 +149,7 @@ static int plan_capacity(struct creation *creation)
     perhaps_plan_options options = creation->planned;
     perhaps_error error = {.size = sizeof error};
     options.distinct = creation->options.capacity;
-    int code = perhaps_plan_rebuild(creation->present, &options, &plan, &error);
+    int code = perhaps_plan_rebuild(creation->empty, &options, &plan, &error);
     if (code < 0) {
         return fail_library(creation->path, code, &error);
     }
@@ -167,7 +167,7 @@ static int fill_counted(struct creation *creation, struct counting *counting)
     }
     creation->options.capacity = capacity_for(creation, counting);
     tell_count(creation, counting);
-    if (creation->present != NULL && plan_capacity(creation) != STATUS_OK) {
+    if (creation->empty != NULL && plan_capacity(creation) != STATUS_OK) {
         return STATUS_ERROR;
     }
     distinct_free(&counting->distinct);
@@ -224,6 +224,9 @@ static void tell_created(const struct creation *creation)
 
 static int save(const struct creation *creation)
 {
+    if (creation->present != NULL && filter_is_durable(creation->present)) {
+        return filter_hand_over(creation->path, creation->present, creation->filter);
+    }
     return given(creation->arguments, OPTION_JOURNAL) ? filter_begin_journal(creation->path, creation->filter)
                                                       : filter_save(creation->path, creation->filter);
 }

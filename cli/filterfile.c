@@ -153,7 +153,17 @@ int filter_refuse_journal(const char *path, const perhaps_filter *filter)
 {
     return journal_of(filter).file_id == 0
                ? STATUS_OK
-               : fail(path, "has a journal, and its file cannot be replaced; make a filter of another name");
+               : fail(path, "has a journal, which knows of keys alone; make it anew with 'perhaps rebuild'");
+}
+
+int filter_hand_over(const char *path, perhaps_filter *from, perhaps_filter *to)
+{
+    sigset_t before;
+    perhaps_error error = {.size = sizeof error};
+    hold_signals(&before);
+    int code = perhaps_hand_over_journal(from, to, &error);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return code < 0 ? fail_library(path, code, &error) : STATUS_OK;
 }
 
 int filter_keep(const char *path, const perhaps_filter *filter)
@@ -178,30 +188,43 @@ struct opening {
     perhaps_journal_options options;
 };
 
-static const perhaps_journal_options *take_opening(struct opening *opening)
+static const perhaps_journal_options *take_opening(struct opening *opening, uint32_t flags)
 {
-    opening->load = (perhaps_load_options){.size = sizeof opening->load, .key = key_given()};
+    opening->load = (perhaps_load_options){.size = sizeof opening->load, .flags = flags, .key = key_given()};
     opening->options = (perhaps_journal_options){.size = sizeof opening->options, .load = &opening->load};
     return &opening->options;
 }
 
-// PERHAPS_E_UNSUPPORTED: it has no journal.
-static int open_changeable(const char *path, perhaps_filter **filter)
+int filter_load_journaled(const char *path, uint32_t flags, perhaps_filter **filter, perhaps_error *error)
 {
     struct opening opening;
+    return perhaps_open_durable(path, take_opening(&opening, flags), filter, error);
+}
+
+static int open_journaled(const char *path, uint32_t flags, perhaps_filter **filter)
+{
     perhaps_error error = {.size = sizeof error};
-    int code = perhaps_open_durable(path, take_opening(&opening), filter, &error);
-    if (code == PERHAPS_E_UNSUPPORTED) {
-        return filter_open_copy(path, filter);
-    }
-    return code < 0 ? fail_open(path, code, &error) : STATUS_OK;
+    int code = filter_load_journaled(path, flags, filter, &error);
+    bool plain = code == PERHAPS_E_UNSUPPORTED; // it has no journal
+    return code < 0 && !plain ? fail_open(path, code, &error) : STATUS_OK;
+}
+
+int filter_open_journaled(const char *path, perhaps_filter **filter)
+{
+    return open_journaled(path, PERHAPS_OPEN_SHARED, filter);
+}
+
+static int open_changeable(const char *path, perhaps_filter **filter)
+{
+    int status = open_journaled(path, 0, filter);
+    return status == STATUS_OK && *filter == NULL ? filter_open_copy(path, filter) : status;
 }
 
 int filter_open_appender(const char *path, perhaps_appender **appender)
 {
     struct opening opening;
     perhaps_error error = {.size = sizeof error};
-    int code = perhaps_appender_open(path, take_opening(&opening), appender, &error);
+    int code = perhaps_appender_open(path, take_opening(&opening, 0), appender, &error);
     return code < 0 && code != PERHAPS_E_UNSUPPORTED ? fail_open(path, code, &error) : STATUS_OK;
 }
 
@@ -222,7 +245,7 @@ int filter_fold(const char *path)
     perhaps_filter *filter = NULL;
     perhaps_error error = {.size = sizeof error};
     hold_signals(&before);
-    int code = perhaps_open_durable(path, take_opening(&opening), &filter, &error);
+    int code = perhaps_open_durable(path, take_opening(&opening, 0), &filter, &error);
     code = code < 0 ? code : perhaps_fold_journal(filter, &error);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
     perhaps_free(filter);

@@ -36,7 +36,16 @@ int filter_open_locked(const struct arguments *arguments, perhaps_filter **filte
 
 bool filter_is_durable(const perhaps_filter *filter);
 
-// Refuses a filter with a journal, whose file cannot be replaced.
+// perhaps_open_durable().
+int filter_load_journaled(const char *path, uint32_t flags, perhaps_filter **filter, perhaps_error *error);
+
+// The same for a guard, whose threads share it. *filter stays NULL when the file has no journal.
+int filter_open_journaled(const char *path, perhaps_filter **filter);
+
+// Puts `to` into the place of a durable filter, which is left without its file.
+int filter_hand_over(const char *path, perhaps_filter *from, perhaps_filter *to);
+
+// Refuses a filter with a journal, which knows of keys alone.
 int filter_refuse_journal(const char *path, const perhaps_filter *filter);
 
 // filter_save(), unless what was changed is in the file already.

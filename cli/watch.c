@@ -39,6 +39,7 @@ struct watch {
     uint32_t state;   // enum perhaps_guard_state, when it was looked at last
     bool stopped;     // a signal asked for the end ...
     int64_t until_ms; // ... and output is given up at this time
+    bool journaled;   // the file has all that the guard has, and is nobody else's
     bool cannot_save; // and it was said
     // How rebuilds ended, told by the thread that made them.
     pthread_mutex_t lock;
@@ -98,27 +99,43 @@ static int complain_once(struct watch *watch, const char *text)
     return STATUS_ERROR;
 }
 
+static void forget_history(const struct watch *watch)
+{
+    perhaps_error error = {.size = sizeof error};
+    if (perhaps_guard_forget(watch->g->guard, &error) < 0) {
+        warn(watch->g->store.name, "the log grows: %s", error.text);
+    }
+}
+
+static void note_saved(struct watch *watch, const perhaps_guard_statistics *saved)
+{
+    watch->saved_ms = now_ms();
+    watch->saved_changes = saved->changes;
+    watch->saved_rebuilds = saved->rebuilds;
+    watch->cannot_save = false;
+    forget_history(watch);
+}
+
+// With a journal everything is in the file already.
 static int save(struct watch *watch, int tries)
 {
     struct guarding *g = watch->g;
     perhaps_guard_statistics before = statistics_of(watch);
+    if (watch->journaled) {
+        note_saved(watch, &before);
+        return STATUS_OK;
+    }
     if (!take_lock(watch, tries)) {
         return complain_once(watch, "another process is changing the filter, or the lock cannot be taken");
     }
     perhaps_error error = {.size = sizeof error};
     int code = perhaps_guard_save(g->guard, g->path, &error);
     unlock_filter();
-    watch->saved_ms = now_ms();
     if (code < 0) {
+        watch->saved_ms = now_ms();
         return complain_once(watch, error.text);
     }
-    watch->saved_changes = before.changes;
-    watch->saved_rebuilds = before.rebuilds;
-    watch->cannot_save = false;
-    code = perhaps_guard_forget(g->guard, &error);
-    if (code < 0) {
-        warn(g->store.name, "the log grows: %s", error.text);
-    }
+    note_saved(watch, &before);
     return STATUS_OK;
 }
 
@@ -181,7 +198,8 @@ static void reload(struct watch *watch)
     struct guarding *g = watch->g;
     perhaps_load_options load = {.size = sizeof load, .key = key_given()};
     perhaps_error error = {.size = sizeof error};
-    int code = perhaps_guard_reload(g->guard, g->path, &load, &error);
+    int code = watch->journaled ? perhaps_guard_resume(g->guard, &error)
+                                : perhaps_guard_reload(g->guard, g->path, &load, &error);
     if (code == 0) {
         perhaps_guard_statistics now = statistics_of(watch);
         say(watch, "loaded, and brought up to date with the store");
@@ -323,6 +341,20 @@ static int open_signals(struct watch *watch)
     return watch->signals >= 0 ? STATUS_OK : fail_errno("signals", errno);
 }
 
+// One with a journal is opened for changing it, and no other process can do so meanwhile.
+static int load_present(struct watch *watch, perhaps_filter **present, perhaps_error *error)
+{
+    int code = filter_load(watch->g->path, PERHAPS_OPEN_COPY | PERHAPS_OPEN_SHARED, present, error);
+    perhaps_journal journal = {.size = sizeof journal};
+    if (code < 0 || perhaps_journal_of(*present, &journal) < 0 || journal.file_id == 0) {
+        return code;
+    }
+    perhaps_free(*present);
+    *present = NULL;
+    watch->journaled = true;
+    return filter_load_journaled(watch->g->path, PERHAPS_OPEN_SHARED, present, error);
+}
+
 // What a rebuild makes: as the file is, or, where that cannot be read, by default; and what the command line says.
 static int take_shape(struct watch *watch, perhaps_filter **present, perhaps_options *next)
 {
@@ -332,15 +364,14 @@ static int take_shape(struct watch *watch, perhaps_filter **present, perhaps_opt
     if (filter_refuse_dash(watch->g->path) != STATUS_OK) {
         return STATUS_ERROR;
     }
-    int code = filter_load(watch->g->path, PERHAPS_OPEN_COPY | PERHAPS_OPEN_SHARED, present, &error);
+    int code = load_present(watch, present, &error);
     // What is no filter, or cannot be read now, is not to be overwritten by a slip; nor a keyed filter by one without a key.
     bool missing = code == PERHAPS_E_IO && error.system_error == ENOENT;
     if (code < 0 && !missing && code != PERHAPS_E_DAMAGED) {
         return fail_library(watch->g->path, code, &error);
     }
     if (code == 0) {
-        if (filter_needs_bytes(watch->g->path, *present) != STATUS_OK ||
-            filter_refuse_journal(watch->g->path, *present) != STATUS_OK) {
+        if (filter_needs_bytes(watch->g->path, *present) != STATUS_OK) {
             return STATUS_ERROR;
         }
         filter_options(*present, next);
@@ -441,9 +472,9 @@ int watch_end(struct watch *watch, int status, bool *signalled)
     bool made = is_made(watch);
     *signalled = watch->stopped;
     perhaps_guard_statistics now = statistics_of(watch);
-    if (!made) {
+    if (!made && !watch->journaled) {
         say(watch, "not saved: it is not ready");
-    } else if (has_news(watch, &now)) {
+    } else if (made && has_news(watch, &now)) {
         watch->cannot_save = false;
         status = save(watch, LOCK_TRIES) == STATUS_OK ? status : STATUS_ERROR;
     }

@@ -2,6 +2,7 @@
 // Writing through the guard: the filter and the store kept in step, one key at a time.
 #include <perhaps/guard.h>
 
+#include "durable.h"
 #include "fail.h"
 #include "rebuild.h"
 
@@ -113,15 +114,29 @@ static bool is_in_store(struct perhaps_guard *guard, const struct perhaps__guard
     return perhaps__guard_ask_store(guard, change->key, change->length, NULL) == 1;
 }
 
-// While the guard is open, the filter in use may lack keys that the store has: those get another copy.
-static bool add_copies(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
-                       const struct change *change, bool absent)
+// A durable filter takes the key, or it is not written. One that the store has already is put aside all the same: it must not be
+// turned away, though only until a crash.
+static int put_key(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
+                   const struct change *change)
+{
+    int code = perhaps__guard_put(guard, generation, change->key, change->length);
+    if (code < 0 && change->write == NULL) {
+        perhaps__guard_put_aside(guard, generation, change->key, change->length);
+    }
+    return code;
+}
+
+// While the guard is open, the filter in use may lack keys that the store has: those get another copy. Returns whether it put
+// one in, or the code with which a durable filter refused it.
+static int add_copies(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
+                      const struct change *change, bool absent)
 {
     bool in_store = is_in_store(guard, generation, change, absent);
     bool open = __atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) != 0;
     bool put = !in_store || !generation->removes || open;
-    if (put) {
-        perhaps__guard_put(guard, generation, change->key, change->length);
+    int refused = put ? put_key(guard, generation, change) : 0;
+    if (refused < 0) {
+        return refused;
     }
     if (put && !absent && generation->removes && (in_store || change->write == NULL)) {
         perhaps__guard_more(&generation->residue); // perhaps the second copy
@@ -140,9 +155,12 @@ static int add(struct perhaps_guard *guard, const struct change *change, perhaps
         return code;
     }
     bool absent = is_absent(guard, generation, change);
-    bool put = add_copies(guard, generation, change, absent);
+    int put = add_copies(guard, generation, change, absent);
+    if (put < 0) {
+        return perhaps__guard_fail_durable(generation, put, error);
+    }
     code = change->write != NULL ? write_store(change, error) : 0;
-    if (code < 0 && put) {
+    if (code < 0 && put == 1) {
         perhaps__guard_more(&generation->residue); // whether the store has it, nobody knows
     }
     return code < 0 ? code : absent;

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "durable.h"
 #include "fail.h"
 
 #define CANNOT_TELL 1
@@ -91,18 +92,30 @@ struct applying {
     struct perhaps_guard *guard;
     struct perhaps__guard_generation *generation;
     uint64_t count;
+    struct perhaps__guard_batch batch; // of a durable filter
 };
+
+static int apply_durably(struct applying *applying, const void *key, size_t length, bool after)
+{
+    return after ? perhaps__guard_batch_add(&applying->batch, key, length)
+                 : perhaps__guard_batch_remove(&applying->batch, key, length);
+}
 
 static int apply_change(void *visitor, const void *key, size_t length, int before, int after)
 {
     struct applying *applying = visitor;
     struct perhaps__guard_generation *generation = applying->generation;
     applying->count++;
-    if (after != 0 && (before == 0 || !generation->removes)) {
-        perhaps__guard_put(applying->guard, generation, key, length);
-    } else if (after == 0 && before != 0 && generation->removes) {
+    bool comes = after != 0 && (before == 0 || !generation->removes);
+    bool goes = after == 0 && before != 0;
+    if (generation->durable && (comes || (goes && generation->removes))) {
+        return apply_durably(applying, key, length, comes);
+    }
+    if (comes) {
+        (void)perhaps__guard_put(applying->guard, generation, key, length);
+    } else if (goes && generation->removes) {
         (void)perhaps__guard_take(applying->guard, generation, key, length);
-    } else if (after == 0 && before != 0) {
+    } else if (goes) {
         perhaps__guard_more(&generation->residue);
     }
     return 0;
@@ -127,15 +140,21 @@ static int hand_on(int code, const perhaps_error *reply, perhaps_error *error)
     return code;
 }
 
-// Brings a filter from one position to the store's present one, in *position. 0, CANNOT_TELL, or an error.
+// Brings a filter from one position to the store's present one, in *position. 0, CANNOT_TELL, or an error. Under
+// perhaps_guard.exchange where the filter is durable.
 static int apply(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
                  perhaps_store_position *position, perhaps_error *error)
 {
     const perhaps_store_changes *changes = &guard->following.changes;
-    struct applying applying = {.guard = guard, .generation = generation};
+    struct applying applying = {
+        .guard = guard, .generation = generation, .batch = {.guard = guard, .generation = generation}};
     perhaps_store_position reached = {.length = 0};
     perhaps_error reply = {.size = sizeof reply};
     int code = changes->each_change(changes->context, position, &reached, apply_change, &applying, &reply);
+    code = code == 0 ? perhaps__guard_batch_flush(&applying.batch) : code;
+    if (applying.batch.code < 0) {
+        code = perhaps__guard_fail_durable(generation, applying.batch.code, &reply);
+    }
     if (code == 0 && reached.length > PERHAPS_STORE_POSITION) {
         code = PERHAPS_E_ARGUMENT;
     }
@@ -190,12 +209,29 @@ static int check_outside(const perhaps_guard *guard, perhaps_error *error)
     return 0;
 }
 
+// What a position costs that cannot be kept is that the changes up to it come again.
+static int apply_and_keep(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
+                          perhaps_store_position *position, perhaps_error *error)
+{
+    if (!generation->durable) {
+        return apply(guard, generation, position, error);
+    }
+    (void)pthread_mutex_lock(&guard->exchange);
+    int code = apply(guard, generation, position, error);
+    if (code == 0) {
+        code = perhaps__guard_durable_keep(guard, generation, position, error);
+        generation->removes = generation->removes && code == 0;
+    }
+    (void)pthread_mutex_unlock(&guard->exchange);
+    return code;
+}
+
 static int catch_up(struct perhaps_guard *guard, perhaps_error *error)
 {
     uint64_t began = perhaps__guard_now();
     perhaps_store_position position = guard->following.position;
     int code = guard->following.has_position
-                   ? apply(guard, guard->current, &position, error)
+                   ? apply_and_keep(guard, guard->current, &position, error)
                    : refuse(error, CANNOT_TELL, "store", "it is not known where in its store the filter is");
     if (code != 0) {
         fall_behind(guard, code);
@@ -281,6 +317,9 @@ static int set_position(struct perhaps_guard *guard, perhaps_error *error)
     }
     if (code < 0) {
         return code;
+    }
+    if (following->has_position && generation->durable) {
+        return perhaps__guard_durable_keep(guard, guard->current, &following->position, error);
     }
     struct perhaps__guard_record record = {.exact = generation->removes, .position = following->position};
     code = following->has_position ? perhaps__guard_record_write(generation->filter, following->identity, &record)
@@ -387,11 +426,16 @@ static int open_file(struct perhaps_guard *guard, const char *path, const perhap
     const char *why = differs(guard, *filter);
     if (why == NULL) {
         why = perhaps__guard_record_read(*filter, guard->following.identity, record);
-        perhaps_journal journal = {.size = sizeof journal};
-        (void)perhaps_journal_of(*filter, &journal);
-        record->exact = record->exact && journal.file_id == 0; // a durable filter may be ahead of its position
     }
     return why != NULL ? fail_file(error, path, why) : 0;
+}
+
+// What the file of a durable filter says.
+static void take_saved(struct perhaps_guard *guard, const struct perhaps__guard_record *record)
+{
+    guard->following.has_saved = true;
+    guard->following.saved = record->position;
+    guard->following.saved_exact = record->exact;
 }
 
 // Nobody writes meanwhile: what was written through the guard before has its row, and comes as a change.
@@ -402,12 +446,18 @@ static int bring_in(struct perhaps_guard *guard, struct perhaps__guard_generatio
     uint64_t began = perhaps__guard_now();
     (void)pthread_mutex_lock(&guard->exchange);
     perhaps__guard_lock_all(guard);
+    if (next->durable) {
+        take_saved(guard, record);
+    }
     int code = apply(guard, next, &position, error);
+    code = code == 0 ? perhaps__guard_durable_keep(guard, next, &position, error) : code;
     if (code == 0) {
+        guard->current->owned = guard->current->owned && guard->current->filter != next->filter;
         perhaps__guard_exchange(guard, next);
         caught_up(guard, &position, began);
-        guard->following.saved = record->position;
-        guard->following.has_saved = true;
+    }
+    if (code == 0 && !next->durable) {
+        take_saved(guard, record);
     }
     perhaps__guard_unlock_all(guard);
     (void)pthread_mutex_unlock(&guard->exchange);
@@ -436,6 +486,17 @@ static int reload(struct perhaps_guard *guard, const char *path, const perhaps_l
     return code;
 }
 
+static int refuse_durable(struct perhaps_guard *guard, const char *path, perhaps_error *error)
+{
+    if (!guard->current->durable) {
+        return 0;
+    }
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = path};
+    return perhaps__guard_fail(error, failure,
+                               "the filter in use has a journal, and no file takes its place; go on from its own "
+                               "position with perhaps_guard_resume(), or rebuild");
+}
+
 int perhaps_guard_reload(perhaps_guard *guard, const char *path, const perhaps_load_options *load, perhaps_error *error)
 {
     int code = check_outside(guard, error);
@@ -447,7 +508,62 @@ int perhaps_guard_reload(perhaps_guard *guard, const char *path, const perhaps_l
         return code;
     }
     perhaps__guard_follow_begin(guard);
-    code = reload(guard, path, load, error);
+    code = refuse_durable(guard, path, error);
+    code = code < 0 ? code : reload(guard, path, load, error);
+    perhaps__guard_more(code == 0 ? &guard->totals.catch_ups : &guard->totals.catch_ups_failed);
+    perhaps__guard_follow_release(guard);
+    perhaps__guard_unclaim(guard);
+    perhaps__guard_trigger(guard);
+    return code;
+}
+
+/* ---------------------------------------------------------------- a filter with a journal */
+
+static const char *cannot_resume(struct perhaps_guard *guard, struct perhaps__guard_record *record)
+{
+    const struct perhaps__guard_generation *current = guard->current;
+    if (__atomic_load_n(&current->overflow_count, __ATOMIC_ACQUIRE) != 0) {
+        return "it lacks keys that the store has";
+    }
+    const char *why = differs(guard, current->filter);
+    return why != NULL ? why : perhaps__guard_record_read(current->filter, guard->following.identity, record);
+}
+
+// The same filter, in a generation that begins anew.
+static int resume(struct perhaps_guard *guard, perhaps_error *error)
+{
+    struct perhaps__guard_generation *current = guard->current;
+    struct perhaps__guard_record record = {.exact = false};
+    if (!current->durable) {
+        return refuse(error, PERHAPS_E_UNSUPPORTED, "filter",
+                      "only a filter with a journal says at any time where in its store it is; reload its file");
+    }
+    const char *why = cannot_resume(guard, &record);
+    if (why != NULL) {
+        return fail_file(error, "filter", why);
+    }
+    struct perhaps__guard_generation *next = perhaps__guard_generation_create(guard, current->filter, current->filter);
+    if (next == NULL) {
+        return refuse(error, PERHAPS_E_MEMORY, "filter", "there is no memory to go on with it");
+    }
+    next->removes = next->removes && record.exact && guard->following.outside;
+    int code = bring_in(guard, next, &record, error);
+    if (code != 0) {
+        next->owned = false;
+        perhaps__guard_generation_free(guard, next);
+    }
+    return code;
+}
+
+int perhaps_guard_resume(perhaps_guard *guard, perhaps_error *error)
+{
+    int code = check_outside(guard, error);
+    code = code < 0 ? code : perhaps__guard_claim(guard, error);
+    if (code < 0) {
+        return code;
+    }
+    perhaps__guard_follow_begin(guard);
+    code = resume(guard, error);
     perhaps__guard_more(code == 0 ? &guard->totals.catch_ups : &guard->totals.catch_ups_failed);
     perhaps__guard_follow_release(guard);
     perhaps__guard_unclaim(guard);

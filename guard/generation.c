@@ -2,6 +2,7 @@
 // A filter that a guard uses, with the exact set of keys that it refused.
 #include <string.h>
 
+#include "durable.h"
 #include "state.h"
 
 /* ---------------------------------------------------------------- life */
@@ -37,6 +38,7 @@ struct perhaps__guard_generation *perhaps__guard_generation_create(const struct 
     }
     *made = (struct perhaps__guard_generation){
         .asked = asked, .filter = filter, .owned = filter != NULL, .began = perhaps__guard_now()};
+    made->durable = perhaps__guard_is_durable(filter);
     if (perhaps_stats(asked, &statistics) < 0 ||
         !perhaps__guard_keyset_init(&made->overflow, allocator, guard->options.overflow)) {
         allocator->release(allocator->context, made, sizeof *made, PERHAPS__GUARD_ALIGNMENT);
@@ -84,11 +86,10 @@ static bool set_has_room(const struct perhaps_guard *guard, struct perhaps__guar
     return true;
 }
 
-static void put_aside(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, const void *key,
-                      size_t length)
+void perhaps__guard_put_aside(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
+                              const void *key, size_t length)
 {
     uint64_t hash = perhaps__guard_hash(guard, key, length);
-    perhaps__guard_more(&guard->totals.refused);
     (void)pthread_mutex_lock(&generation->lock);
     if (!set_has_room(guard, generation, hash, key, length)) {
         (void)__atomic_fetch_or(&generation->open, PERHAPS__GUARD_LACKS, __ATOMIC_RELEASE);
@@ -121,25 +122,31 @@ static bool take_from_aside(struct perhaps_guard *guard, struct perhaps__guard_g
 /* ---------------------------------------------------------------- copies */
 
 // 1 or 0 as perhaps_add(), or negative: the filter does not take it. Where nothing is ever taken out, a key that is
-// "perhaps" stays so, and needs no copy.
+// "perhaps" stays so, and needs no copy, nor a record.
 static int add_to_filter(struct perhaps__guard_generation *generation, const void *key, size_t length)
 {
-    if (!generation->removes && (generation->counts || generation->filter == NULL) &&
+    if (!generation->removes && (generation->counts || generation->durable || generation->filter == NULL) &&
         perhaps_might_contain(generation->asked, key, length) == 1) {
         return 0;
     }
     return generation->filter != NULL ? perhaps_add(generation->filter, key, length) : PERHAPS_E_READ_ONLY;
 }
 
-void perhaps__guard_put(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, const void *key,
-                        size_t length)
+int perhaps__guard_put(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, const void *key,
+                       size_t length)
 {
     int result = add_to_filter(generation, key, length);
+    if (result < 0 && generation->durable) {
+        perhaps__guard_note_refusal(guard, generation, result);
+        return result;
+    }
     if (result < 0) {
-        put_aside(guard, generation, key, length);
+        perhaps__guard_more(&guard->totals.refused);
+        perhaps__guard_put_aside(guard, generation, key, length);
     } else if (result == 1 || generation->removes) {
         perhaps__guard_more(&generation->added);
     }
+    return 0;
 }
 
 bool perhaps__guard_take(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, const void *key,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "durable.h"
 #include "fail.h"
 #include "follow.h"
 #include "interval.h"
@@ -261,6 +262,12 @@ static int make_guard(const perhaps_guard_options *known, perhaps_guard **guard,
     if (!make_parts(made, known)) {
         release_parts(made);
         return perhaps__guard_fail(error, failure, "there is no memory for the parts of a guard");
+    }
+    int code = perhaps__guard_durable_begin(made, error);
+    if (code < 0) {
+        made->current->owned = false; // the filter is the caller's yet
+        release_parts(made);
+        return code;
     }
     begin_account(made);
     *guard = made;

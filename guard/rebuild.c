@@ -2,6 +2,7 @@
 // Making a new filter from the store, and putting it into the place of the old one.
 #include "rebuild.h"
 
+#include "durable.h"
 #include "fail.h"
 #include "follow.h"
 
@@ -204,6 +205,13 @@ void perhaps__guard_exchange(struct perhaps_guard *guard, struct perhaps__guard_
     perhaps__guard_generation_free(guard, old);
 }
 
+// What is beside a filter with a journal would not outlive a crash.
+static bool lacks_keys(const struct perhaps_guard *guard, const struct perhaps__guard_generation *next)
+{
+    return (__atomic_load_n(&next->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0 ||
+           (guard->current->durable && __atomic_load_n(&next->overflow_count, __ATOMIC_ACQUIRE) != 0);
+}
+
 // Under all stripes, as nobody may write to the old filter alone before the new one is in its place. The other lock first:
 // a save may hold it for long, and writers need not wait for that.
 static int end(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild, int code, perhaps_error *error)
@@ -217,9 +225,10 @@ static int end(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebui
     }
     if (code == 0) {
         perhaps__guard_rebuild_settle(guard, rebuild);
-        if ((__atomic_load_n(&rebuild->next->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0) {
-            code = fail_full(rebuild, error);
-        }
+        code = lacks_keys(guard, rebuild->next) ? fail_full(rebuild, error) : 0;
+    }
+    if (code == 0 && guard->current->durable) {
+        code = perhaps__guard_durable_hand_over(guard, rebuild, error);
     }
     guard->rebuild = NULL;
     if (code == 0) {
@@ -436,8 +445,9 @@ static uint64_t capacity_wanted(struct perhaps_guard *guard)
     const struct perhaps__guard_generation *generation = visit.generation;
     uint64_t keys = keys_in(generation);
     bool full = (triggers & PERHAPS_GUARD_ON_FILL) != 0 && (double)keys > generation->fill_at;
-    bool other = ((triggers & PERHAPS_GUARD_ON_DEGRADED) != 0 &&
-                  (__atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0) ||
+    bool lacks = (__atomic_load_n(&generation->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0 ||
+                 __atomic_load_n(&generation->refuses, __ATOMIC_RELAXED) != 0;
+    bool other = ((triggers & PERHAPS_GUARD_ON_DEGRADED) != 0 && lacks) ||
                  ((triggers & PERHAPS_GUARD_ON_RESIDUE) != 0 &&
                   (double)perhaps__guard_read(&generation->residue) > generation->residue_at);
     perhaps__guard_end(&visit);

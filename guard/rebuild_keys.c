@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Keys that are written, and keys that are listed, while a filter is made. rebuild.h says how they get along.
+// Keys that are written, and keys that are listed, while a filter is made. rebuild.h says how they get along. The new filter is
+// not durable before it is whole, and refuses nothing that is not put aside.
 #include "rebuild.h"
 
 // The writer's copy. Without a snapshot the listing may have brought one already.
 static void add_copy(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild,
                      struct perhaps__guard_entry *entry, const void *key, size_t length)
 {
-    perhaps__guard_put(guard, rebuild->next, key, length);
+    (void)perhaps__guard_put(guard, rebuild->next, key, length);
     entry->held = true;
 }
 
@@ -45,7 +46,7 @@ void perhaps__guard_rebuild_add(struct perhaps_guard *guard, struct perhaps__gua
                                 size_t length, bool in_store)
 {
     if (!rebuild->next->removes) {
-        perhaps__guard_put(guard, rebuild->next, key, length);
+        (void)perhaps__guard_put(guard, rebuild->next, key, length);
         return;
     }
     (void)pthread_mutex_lock(&rebuild->lock);
@@ -100,7 +101,7 @@ static void put_listed(struct perhaps_guard *guard, struct perhaps__guard_rebuil
     rebuild->iterating = true;
     const struct perhaps__guard_entry *entry = find(guard, rebuild, key, length);
     if (entry == NULL || entry->iterated) {
-        perhaps__guard_put(guard, rebuild->next, key, length);
+        (void)perhaps__guard_put(guard, rebuild->next, key, length);
     }
     (void)pthread_mutex_unlock(&rebuild->lock);
 }
@@ -112,7 +113,7 @@ int perhaps__guard_rebuild_visit(struct perhaps_guard *guard, struct perhaps__gu
     if (rebuild->next->removes) {
         put_listed(guard, rebuild, key, length);
     } else {
-        perhaps__guard_put(guard, rebuild->next, key, length);
+        (void)perhaps__guard_put(guard, rebuild->next, key, length);
     }
     return (__atomic_load_n(&rebuild->next->open, __ATOMIC_ACQUIRE) & PERHAPS__GUARD_LACKS) != 0 ? PERHAPS_E_FULL : 0;
 }

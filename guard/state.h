@@ -30,6 +30,8 @@ struct perhaps__guard_generation {
     bool owned;
     bool counts;             // adding a key twice makes two copies
     bool removes;            // copies can be, and may be, taken out
+    bool durable;            // it has a journal: what was put in is in its file, and what it refuses is not put aside
+    uint32_t refuses;        // durable, and did not take a key for which a larger one would have room; atomic
     uint32_t open;           // answers "perhaps" to everything: PERHAPS__GUARD_LACKS, PERHAPS__GUARD_BEHIND; atomic
     uint64_t overflow_count; // keys that the filter refused: readers look for them only when there are some
     double target;           // p
@@ -97,6 +99,7 @@ struct perhaps__guard_following {
     perhaps_store_position position; // up to which the filter in use was brought
     bool has_saved;
     perhaps_store_position saved; // of the file
+    bool saved_exact;             // where that has a journal: what its record says
     uint32_t state;               // enum perhaps_guard_state; atomic
     uint64_t caught_up_at;        // perhaps__guard_now(), when the last catch-up that succeeded began; 0: none; atomic
 };
@@ -177,9 +180,14 @@ void perhaps__guard_generation_free(const struct perhaps_guard *guard, struct pe
 bool perhaps__guard_overflows(const struct perhaps_guard *guard, const struct perhaps__guard_generation *generation,
                               const void *key, size_t length);
 
-// Puts one copy of a key into the filter, or into the set beside it, or opens the guard: afterwards it is "perhaps".
-void perhaps__guard_put(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, const void *key,
-                        size_t length);
+// Puts one copy of a key into the filter, or into the set beside it, or opens the guard: afterwards it is "perhaps". 0; or the code
+// with which a durable filter refused it, and then nothing was done.
+int perhaps__guard_put(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, const void *key,
+                       size_t length);
+
+// Puts it into the set beside the filter, or opens the guard.
+void perhaps__guard_put_aside(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
+                              const void *key, size_t length);
 
 // Takes one copy out again, from where it is; false: it stays, and is counted as residue.
 bool perhaps__guard_take(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, const void *key,

@@ -22,9 +22,26 @@ struct perhaps__request {
 
 static uint32_t type_of(enum perhaps__verb verb)
 {
-    return verb == PERHAPS_CHANGE_ADD      ? PERHAPS_RECORD_ADD
-           : verb == PERHAPS_CHANGE_REMOVE ? PERHAPS_RECORD_REMOVE
-                                           : PERHAPS_RECORD_CLEAR;
+    static const uint32_t types[] = {
+        [PERHAPS_CHANGE_ADD] = PERHAPS_RECORD_ADD,
+        [PERHAPS_CHANGE_REMOVE] = PERHAPS_RECORD_REMOVE,
+        [PERHAPS_CHANGE_CLEAR] = PERHAPS_RECORD_CLEAR,
+        [PERHAPS_CHANGE_POSITION] = PERHAPS_RECORD_POSITION,
+    };
+    return types[verb];
+}
+
+static struct perhaps__record record_of(const struct perhaps__change *change, uint64_t sequence)
+{
+    bool position = change->verb == PERHAPS_CHANGE_POSITION;
+    return (struct perhaps__record){
+        .type = type_of(change->verb),
+        .sequence = sequence,
+        .values = change->hashes,
+        .count = position ? perhaps__position_values(change->length) : change->count,
+        .position = change->position,
+        .length = change->length,
+    };
 }
 
 // What was written of records that failed is cut off again, on the disk as well. If that fails too, the journal is in doubt: an
@@ -55,7 +72,7 @@ static uint64_t size_of(const struct perhaps__request *first)
 {
     uint64_t size = 0;
     for (const struct perhaps__request *request = first; request != NULL; request = request->next) {
-        size += perhaps__record_size(request->change.count);
+        size += perhaps__record_size(record_of(&request->change, 0).count);
     }
     return size;
 }
@@ -65,12 +82,7 @@ static uint64_t write_records(const struct perhaps__durable *durable, struct per
 {
     uint64_t sequence = durable->sequence;
     for (struct perhaps__request *request = first; request != NULL; request = request->next) {
-        const struct perhaps__record record = {
-            .type = type_of(request->change.verb),
-            .sequence = sequence + 1,
-            .values = request->change.hashes,
-            .count = request->change.count,
-        };
+        const struct perhaps__record record = record_of(&request->change, sequence + 1);
         at = perhaps__record_write(at, durable->seed, &record);
         request->sequence = record.sequence;
         sequence += perhaps__record_operations(record.type, record.count);
@@ -229,7 +241,7 @@ static size_t change(perhaps_filter *filter, const struct perhaps__change *chang
     size_t done = 0;
     do {
         struct perhaps__request request = {.change = *change};
-        if (change->count > 0) {
+        if (change->hashes != NULL) {
             request.change.hashes = change->hashes + done;
             request.change.count = (size_t)perhaps__min(change->count - done, PERHAPS_RECORD_MAX);
             request.change.out = change->out != NULL ? change->out + done : NULL;
@@ -300,8 +312,9 @@ int perhaps__durable_mend(struct perhaps__durable *durable, perhaps_error *error
     return perhaps__durable_new_journal(durable, error);
 }
 
-static int fold(struct perhaps__durable *durable, perhaps_error *error)
+static int put(struct perhaps__durable *durable, const perhaps_filter *filter, bool *replaced, perhaps_error *error)
 {
+    *replaced = false;
     if (durable->state != PERHAPS_JOURNAL_SOUND && durable->state != PERHAPS_JOURNAL_DOUBTFUL) {
         int mended = perhaps__durable_mend(durable, error); // a second generation ahead of its journal would be refused
         if (mended < 0) {
@@ -312,9 +325,8 @@ static int fold(struct perhaps__durable *durable, perhaps_error *error)
     struct perhaps__identity next = durable->identity;
     next.generation++;
     next.folded = durable->sequence;
-    bool replaced;
-    int status = perhaps__save(durable->filter, durable->target, &next, &replaced, &own);
-    if (replaced) {
+    int status = perhaps__save(filter, durable->target, &next, replaced, &own);
+    if (*replaced) {
         durable->identity = next;
         durable->state = status < 0 ? PERHAPS_JOURNAL_DIRECTORY : PERHAPS_JOURNAL_REPLACE;
     }
@@ -327,11 +339,18 @@ static int fold(struct perhaps__durable *durable, perhaps_error *error)
     return perhaps__durable_new_journal(durable, error);
 }
 
-int perhaps__durable_fold(struct perhaps__durable *durable, perhaps_error *error)
+int perhaps__durable_put(struct perhaps__durable *durable, const perhaps_filter *filter, bool *replaced,
+                         perhaps_error *error)
 {
-    int status = fold(durable, error);
+    int status = put(durable, filter, replaced, error);
     *(status < 0 ? &durable->failed_folds : &durable->folds) += 1;
     return status;
+}
+
+int perhaps__durable_fold(struct perhaps__durable *durable, perhaps_error *error)
+{
+    bool replaced;
+    return perhaps__durable_put(durable, durable->filter, &replaced, error);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -343,33 +362,45 @@ struct perhaps__durable *perhaps__durable_new(const perhaps_allocator *allocator
         errno = ENOMEM;
         return NULL;
     }
+    durable->allocator = *allocator;
     durable->file = -1;
     durable->last = &durable->first;
     (void)pthread_mutex_init(&durable->mutex, NULL); // neither can fail with default attributes
     (void)pthread_cond_init(&durable->idle, NULL);
     if (!perhaps__resolve_target(path, durable->target) || !perhaps__journal_path(path, durable->journal)) {
-        perhaps__durable_release(durable, allocator);
+        perhaps__durable_release(durable);
         return NULL;
     }
     return durable;
 }
 
-void perhaps__durable_release(struct perhaps__durable *durable, const perhaps_allocator *allocator)
+void perhaps__durable_release(struct perhaps__durable *durable)
 {
+    const perhaps_allocator allocator = durable->allocator; // which may be another than that of the filter it came to
     int reason = errno;
     if (durable->file >= 0) {
         perhaps__close_quietly(durable->file);
     }
     (void)pthread_mutex_destroy(&durable->mutex);
     (void)pthread_cond_destroy(&durable->idle);
-    perhaps__release(allocator, durable, sizeof *durable);
+    perhaps__release(&allocator, durable, sizeof *durable);
     errno = reason;
 }
 
 static void end(perhaps_filter *filter)
 {
-    perhaps__durable_release((struct perhaps__durable *)(void *)filter->log, &filter->allocator);
-    filter->log = NULL;
+    struct perhaps__durable *durable = (struct perhaps__durable *)(void *)filter->log;
+    perhaps__durable_detach(durable);
+    perhaps__durable_release(durable);
+}
+
+void perhaps__durable_detach(struct perhaps__durable *durable)
+{
+    durable->filter->log = NULL;
+    durable->filter->identity = (struct perhaps__identity){0};
+    durable->filter->journal_operations = 0;
+    durable->filter->journal_bytes = 0;
+    durable->filter = NULL;
 }
 
 void perhaps__durable_attach(struct perhaps__durable *durable, perhaps_filter *filter)

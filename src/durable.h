@@ -25,6 +25,7 @@ struct perhaps__request;
 
 struct perhaps__durable {
     struct perhaps__log log; // first: the filter points to it
+    perhaps_allocator allocator;
     perhaps_filter *filter;
     bool hollow; // the filter is only a header: changes are recorded and not done
     // Of whoever is busy, from here on to the mutex.
@@ -34,6 +35,7 @@ struct perhaps__durable {
     uint64_t seed;                     // of records
     uint64_t end;                      // of the journal
     uint64_t sequence;                 // of the last operation
+    uint64_t asked;                    // 0, or the limit as the caller wants it
     uint64_t limit;                    // of the journal's size
     uint64_t fold_at;                  // the limit, or more after a folding that failed
     uint64_t commits;
@@ -52,9 +54,11 @@ struct perhaps__durable {
 // For the file that a path names; without an open journal yet. NULL when memory is short or the path is none: errno.
 struct perhaps__durable *perhaps__durable_new(const perhaps_allocator *allocator, const char *path);
 
-// Makes changes of a filter go through it, until perhaps_free(). Without a filter it is released alone.
+// Makes changes of a filter go through it, until perhaps_free(), or until it is detached. Without a filter it is released
+// alone.
 void perhaps__durable_attach(struct perhaps__durable *durable, perhaps_filter *filter);
-void perhaps__durable_release(struct perhaps__durable *durable, const perhaps_allocator *allocator);
+void perhaps__durable_detach(struct perhaps__durable *durable);
+void perhaps__durable_release(struct perhaps__durable *durable);
 
 // An empty journal of durable->identity takes the place of the one there is. 0, or a code, and then the old one may or may not
 // have been replaced.
@@ -67,5 +71,10 @@ void perhaps__durable_leave(struct perhaps__durable *durable);
 // Inside: what is left to do of a folding that failed half-way; and a folding.
 int perhaps__durable_mend(struct perhaps__durable *durable, perhaps_error *error);
 int perhaps__durable_fold(struct perhaps__durable *durable, perhaps_error *error);
+
+// Inside: a folding that puts a filter into the file, its own or another. *replaced tells whether it is there, also when the rest
+// has failed.
+int perhaps__durable_put(struct perhaps__durable *durable, const perhaps_filter *filter, bool *replaced,
+                         perhaps_error *error);
 
 #endif

@@ -45,15 +45,22 @@ static int take_loading(const perhaps_journal_options *options, struct perhaps__
     return PERHAPS_OK;
 }
 
-static uint64_t limit_for(const perhaps_filter *filter, uint64_t asked)
+static uint64_t limit_for(const perhaps_filter *filter)
 {
     const uint64_t mebibyte = UINT64_C(1) << 20;
     uint64_t eighth = 0; // payloads may not have been loaded
     for (uint32_t i = 0; i < filter->layer_count; i++) {
         eighth += filter->layers[i]->bits / 64;
     }
-    uint64_t usual = perhaps__min(eighth > mebibyte ? eighth : mebibyte, 16 * mebibyte);
-    return asked != 0 ? asked : usual;
+    return perhaps__min(eighth > mebibyte ? eighth : mebibyte, 16 * mebibyte);
+}
+
+static void attach(struct perhaps__durable *durable, perhaps_filter *filter)
+{
+    durable->limit = durable->asked != 0 ? durable->asked : limit_for(filter);
+    durable->fold_at = durable->limit;
+    perhaps__durable_attach(durable, filter);
+    perhaps__forget_origin(filter);
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -188,14 +195,12 @@ static int open_with_journal(const char *path, const perhaps_journal_options *gi
     perhaps_filter *opened = NULL;
     status = open_filter(durable, path, &loading, &opened, error);
     if (status < 0) {
-        perhaps__durable_release(durable, &loading.allocator);
+        perhaps__durable_release(durable);
         perhaps_free(opened);
         return status;
     }
-    durable->limit = limit_for(opened, options.journal_bytes);
-    durable->fold_at = durable->limit;
-    perhaps__durable_attach(durable, opened);
-    perhaps__forget_origin(opened);
+    durable->asked = options.journal_bytes;
+    attach(durable, opened);
     *filter = opened;
     return PERHAPS_OK;
 }
@@ -311,20 +316,19 @@ int perhaps_begin_journal(perhaps_filter *filter, const char *path, const perhap
     if (durable == NULL) {
         return errno == ENOMEM ? fail_code(error, PERHAPS_E_MEMORY, path) : perhaps__fail_io(error, path, "written");
     }
-    durable->limit = limit_for(filter, options.journal_bytes);
+    durable->asked = options.journal_bytes;
     status = refuse_journaled(path, durable->target, error);
     status = status < 0 ? status : begin(durable, filter, error);
     if (status < 0) {
-        perhaps__durable_release(durable, &filter->allocator);
+        perhaps__durable_release(durable);
         return status;
     }
     durable->sequence = 0;
-    perhaps__durable_attach(durable, filter);
-    perhaps__forget_origin(filter);
+    attach(durable, filter);
     return PERHAPS_OK;
 }
 
-/* ---------------------------------------------------------------- folding and saving */
+/* ---------------------------------------------------------------- folding */
 
 static struct perhaps__durable *durable_of(const perhaps_filter *filter)
 {
@@ -340,17 +344,64 @@ static int fold(const perhaps_filter *filter, perhaps_error *error)
     return status;
 }
 
+static int fail_not_open(perhaps_error *error)
+{
+    return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
+                         "the filter is not open with a journal");
+}
+
 int perhaps_fold_journal(perhaps_filter *filter, perhaps_error *error)
 {
     if (filter == NULL) {
         return fail_code(error, PERHAPS_E_ARGUMENT, NULL);
     }
-    if (filter->log == NULL) {
-        return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_UNSUPPORTED},
-                             "the filter is not open with a journal");
-    }
-    return fold(filter, error);
+    return filter->log == NULL ? fail_not_open(error) : fold(filter, error);
 }
+
+/* ---------------------------------------------------------------- handing over */
+
+static int check_hand_over(const perhaps_filter *from, const perhaps_filter *to, perhaps_error *error)
+{
+    if (from == NULL || to == NULL || to->log != NULL) {
+        return fail_code(error, PERHAPS_E_ARGUMENT, NULL);
+    }
+    if (from->log == NULL) {
+        return fail_not_open(error);
+    }
+    int status = perhaps__filter_may_change(to);
+    return status < 0 ? fail_code(error, status, durable_of(from)->target) : PERHAPS_OK;
+}
+
+// When the file is that of the new filter there is no way back, and what has failed behind that is mended before the next change.
+static int hand_over(struct perhaps__durable *durable, perhaps_filter *to, perhaps_error *error)
+{
+    perhaps_error own = {.size = sizeof own};
+    bool replaced;
+    int status = perhaps__durable_put(durable, to, &replaced, &own);
+    if (!replaced) {
+        const struct perhaps__failure failure = {
+            .code = status, .system_error = own.system_error, .subject = durable->target};
+        return perhaps__fail(error, failure, "%s", own.text);
+    }
+    perhaps__durable_detach(durable);
+    attach(durable, to);
+    return PERHAPS_OK;
+}
+
+int perhaps_hand_over_journal(perhaps_filter *from, perhaps_filter *to, perhaps_error *error)
+{
+    int status = check_hand_over(from, to, error);
+    if (status < 0) {
+        return status;
+    }
+    struct perhaps__durable *durable = durable_of(from);
+    perhaps__durable_enter(durable);
+    status = hand_over(durable, to, error);
+    perhaps__durable_leave(durable);
+    return status;
+}
+
+/* ---------------------------------------------------------------- saving */
 
 int perhaps_save(const perhaps_filter *filter, const char *path, perhaps_error *error)
 {

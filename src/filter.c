@@ -326,6 +326,11 @@ int perhaps_position(const perhaps_filter *filter, const void **position, size_t
     return PERHAPS_OK;
 }
 
+int perhaps__filter_set_position(perhaps_filter *filter, const uint8_t *position, size_t length)
+{
+    return replace_bytes(filter, &filter->position, &filter->position_size, position, length);
+}
+
 int perhaps_set_position(perhaps_filter *filter, const void *position, size_t length)
 {
     if (filter == NULL || (position == NULL && length > 0)) {
@@ -335,7 +340,13 @@ int perhaps_set_position(perhaps_filter *filter, const void *position, size_t le
     if (status == PERHAPS_OK && length > PERHAPS_POSITION_MAX) {
         status = PERHAPS_E_LIMIT;
     }
-    return status < 0 ? status : replace_bytes(filter, &filter->position, &filter->position_size, position, length);
+    if (status < 0 || filter->log == NULL) {
+        return status < 0 ? status : perhaps__filter_set_position(filter, position, length);
+    }
+    const struct perhaps__change change = {
+        .verb = PERHAPS_CHANGE_POSITION, .count = 1, .position = position, .length = length};
+    (void)filter->log->change(filter, &change, &status);
+    return status;
 }
 
 // Keys of every length class of XXH3 (0, 1-3, 4-8, 9-16, 17-128, 129-240, more), made of bytes that count up.

@@ -19,12 +19,14 @@ struct perhaps__fold {
 };
 
 // What a change is, whoever does it.
-enum perhaps__verb { PERHAPS_CHANGE_ADD, PERHAPS_CHANGE_REMOVE, PERHAPS_CHANGE_CLEAR };
+enum perhaps__verb { PERHAPS_CHANGE_ADD, PERHAPS_CHANGE_REMOVE, PERHAPS_CHANGE_CLEAR, PERHAPS_CHANGE_POSITION };
 struct perhaps__change {
     enum perhaps__verb verb;
-    const uint64_t *hashes; // of ADD and REMOVE
-    size_t count;
-    uint8_t *out; // or NULL
+    const uint64_t *hashes;  // of ADD and REMOVE; otherwise NULL
+    size_t count;            // of them; of CLEAR 0, of POSITION 1
+    uint8_t *out;            // or NULL
+    const uint8_t *position; // of POSITION
+    size_t length;
 };
 
 // Where changes go first, in a filter that is written to a journal: layer 4 knows more about it.
@@ -187,8 +189,9 @@ typedef size_t perhaps__filter_add_function(perhaps_filter *filter, const uint64
 perhaps__filter_add_function perhaps__filter_add;
 perhaps__filter_add_function perhaps__filter_remove;
 
-// Any change, without a log, and how much of it was done: of hashes; 0 of clearing, which is never refused.
+// Any change, without a log, and how much of its count was done. Clearing is never refused.
 size_t perhaps__filter_apply(perhaps_filter *filter, const struct perhaps__change *change, int *refusal);
+int perhaps__filter_set_position(perhaps_filter *filter, const uint8_t *position, size_t length);
 void perhaps__filter_clear(perhaps_filter *filter);
 
 void perhaps__filter_count(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint64_t *out);

@@ -38,6 +38,22 @@ uint64_t perhaps__journal_begin(uint8_t bytes[PERHAPS_JOURNAL_HEAD], const struc
     return fields.checksum;
 }
 
+static void store_values(uint8_t *at, const struct perhaps__record *record)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        perhaps__store_little(at + 8 * i, 8, record->values[i]);
+    }
+}
+
+static void store_position(uint8_t *at, const struct perhaps__record *record)
+{
+    memset(at, 0, 8 * record->count);
+    perhaps__store_little(at, 8, record->length);
+    if (record->length > 0) {
+        memcpy(at + 8, record->position, record->length);
+    }
+}
+
 uint8_t *perhaps__record_write(uint8_t *bytes, uint64_t seed, const struct perhaps__record *record)
 {
     perhaps__store_little(bytes, 4, perhaps__record_size(record->count));
@@ -45,13 +61,38 @@ uint8_t *perhaps__record_write(uint8_t *bytes, uint64_t seed, const struct perha
     perhaps__store_little(bytes + 8, 8, record->sequence);
     uint64_t head = perhaps__hash(bytes, 16, seed);
     perhaps__store_little(bytes + 16, 8, head);
-    uint8_t *at = bytes + PERHAPS_RECORD_HEAD;
-    for (size_t i = 0; i < record->count; i++) {
-        perhaps__store_little(at, 8, record->values[i]);
-        at += 8;
+    uint8_t *values = bytes + PERHAPS_RECORD_HEAD;
+    if (record->values == NULL && record->count > 0) {
+        store_position(values, record);
+    } else {
+        store_values(values, record);
     }
-    perhaps__store_little(at, 8, perhaps__hash(bytes + PERHAPS_RECORD_HEAD, 8 * record->count, head));
-    return at + 8;
+    uint8_t *sum = values + 8 * record->count;
+    perhaps__store_little(sum, 8, perhaps__hash(values, 8 * record->count, head));
+    return sum + 8;
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+// Has the first `end` bytes in memory, as far as there are so many. Then journal->bytes may be elsewhere.
+static int reach(struct perhaps__journal *journal, uint64_t end, perhaps_error *error)
+{
+    uint64_t wanted = perhaps__min(end, journal->size);
+    bool there = wanted <= journal->held || journal->rest.bring == NULL;
+    return there ? PERHAPS_OK : journal->rest.bring(journal, wanted, error);
+}
+
+// Whether there are only zeros from a byte on that is in memory, or is the first that is not: 1, 0, or a code.
+static int is_zero_from(const struct perhaps__journal *journal, uint64_t at, perhaps_error *error)
+{
+    while (at < journal->held && journal->bytes[at] == 0) {
+        at++;
+    }
+    if (at < journal->held) {
+        return 0;
+    }
+    bool whole = journal->held == journal->size || journal->rest.is_zero == NULL;
+    return whole ? 1 : journal->rest.is_zero(journal, error);
 }
 
 /* ---------------------------------------------------------------- the header */
@@ -66,6 +107,10 @@ static int fail_head(const struct perhaps__journal *journal, perhaps_error *erro
 static int read_head(struct perhaps__journal *journal, perhaps_error *error)
 {
     const struct perhaps__failure failure = {.code = PERHAPS_E_JOURNAL, .subject = journal->subject};
+    int status = reach(journal, PERHAPS_JOURNAL_HEAD, error);
+    if (status < 0) {
+        return status;
+    }
     if (journal->size < 8 || perhaps__load_little(journal->bytes, 8) != PERHAPS_JOURNAL_MAGIC) {
         return perhaps__fail(error, failure,
                              "is not a journal: it begins with other bytes; restore it together with its filter");
@@ -129,49 +174,56 @@ static bool shape_fits(const struct place *place)
         return whole && place->values == 0;
     case PERHAPS_RECORD_VOID:
         return whole && place->values == 1;
+    case PERHAPS_RECORD_POSITION:
+        return whole && place->values >= 1 && place->values <= perhaps__position_values(PERHAPS_POSITION_MAX);
     default:
         return false;
     }
 }
 
-static bool zeros_from(const struct perhaps__journal *journal, uint64_t at)
-{
-    while (at < journal->size && journal->bytes[at] == 0) {
-        at++;
-    }
-    return at == journal->size;
-}
-
 enum finding { WHOLE, INCOMPLETE, DAMAGED };
 
 // A checksum that does not hold was either never written, or is damaged: zeros up to the end tell.
-static enum finding judge(const struct perhaps__journal *journal, uint64_t at)
+static int judge(const struct perhaps__journal *journal, uint64_t at, perhaps_error *error)
 {
-    return zeros_from(journal, at) ? INCOMPLETE : DAMAGED;
+    int zero = is_zero_from(journal, at, error);
+    return zero < 0 ? zero : zero == 1 ? INCOMPLETE : DAMAGED;
 }
 
-static enum finding find_record(const struct perhaps__journal *journal, uint64_t at, struct place *place)
+// The head of a record says how long it is. It is believed when its checksum holds.
+static int find_head(struct perhaps__journal *journal, uint64_t at, struct place *place, perhaps_error *error)
 {
-    const uint8_t *bytes = journal->bytes + at;
-    uint64_t left = journal->size - at;
-    if (left < PERHAPS_RECORD_HEAD) {
+    int status = reach(journal, at + PERHAPS_RECORD_HEAD, error);
+    if (status < 0) {
+        return status;
+    }
+    if (journal->size - at < PERHAPS_RECORD_HEAD) {
         return INCOMPLETE;
     }
-    uint64_t head = perhaps__hash(bytes, 16, journal->head.checksum);
-    if (head != perhaps__load_little(bytes + 16, 8)) {
-        return judge(journal, at + 16);
+    const uint8_t *bytes = journal->bytes + at;
+    if (perhaps__hash(bytes, 16, journal->head.checksum) != perhaps__load_little(bytes + 16, 8)) {
+        return judge(journal, at + 16, error);
     }
     *place = place_at(journal, at);
-    if (!shape_fits(place)) {
-        return DAMAGED;
+    return shape_fits(place) ? WHOLE : DAMAGED;
+}
+
+// Returns enum finding, or a code.
+static int find_record(struct perhaps__journal *journal, uint64_t at, struct place *place, perhaps_error *error)
+{
+    int finding = find_head(journal, at, place, error);
+    int status = finding == WHOLE ? reach(journal, place->end, error) : finding;
+    if (status != PERHAPS_OK) {
+        return status;
     }
-    uint64_t size = place->end - at;
-    if (size > left) {
+    if (place->end > journal->size) {
         return INCOMPLETE;
     }
-    bool holds = perhaps__hash(bytes + PERHAPS_RECORD_HEAD, size - PERHAPS_RECORD_BARE, head) ==
-                 perhaps__load_little(bytes + size - 8, 8);
-    return holds ? WHOLE : judge(journal, place->end - 8);
+    const uint8_t *values = journal->bytes + at + PERHAPS_RECORD_HEAD;
+    const uint8_t *sum = journal->bytes + place->end - 8;
+    uint64_t head = perhaps__load_little(values - 8, 8);
+    bool holds = perhaps__hash(values, (size_t)(sum - values), head) == perhaps__load_little(sum, 8);
+    return holds ? WHOLE : judge(journal, place->end - 8, error);
 }
 
 static int fail_record(const struct perhaps__journal *journal, uint64_t at, perhaps_error *error)
@@ -185,7 +237,37 @@ static int fail_record(const struct perhaps__journal *journal, uint64_t at, perh
         (unsigned long long)at, (unsigned long long)journal->size, (unsigned long long)journal->sequence);
 }
 
-// Whether a record that is whole continues the ones before it; *voided is the last void record's.
+// A void record's operations lie behind the void record before, whose sequence is *voided.
+static bool void_fits(const struct perhaps__journal *journal, const struct place *place, uint64_t *voided)
+{
+    uint64_t from = value_of(journal, place, 0);
+    bool ordered = from > *voided && from <= place->sequence;
+    *voided = place->sequence;
+    return ordered;
+}
+
+static const uint8_t *position_of(const struct perhaps__journal *journal, const struct place *place)
+{
+    return journal->bytes + place->at + PERHAPS_RECORD_HEAD + 8;
+}
+
+// Its length is that of its values, but for zeros.
+static bool position_fits(const struct perhaps__journal *journal, const struct place *place)
+{
+    uint64_t length = value_of(journal, place, 0);
+    if (length > PERHAPS_POSITION_MAX || place->values != perhaps__position_values((size_t)length)) {
+        return false;
+    }
+    const uint8_t *position = position_of(journal, place);
+    for (uint64_t i = length; i < 8 * (place->values - 1); i++) {
+        if (position[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Whether a record that is whole continues the ones before it, and says something; *voided is the last void record's.
 static bool continues(const struct perhaps__journal *journal, const struct place *place, uint64_t *voided)
 {
     uint64_t last;
@@ -193,13 +275,10 @@ static bool continues(const struct perhaps__journal *journal, const struct place
     if (place->sequence != journal->sequence + 1 || __builtin_add_overflow(journal->sequence, operations, &last)) {
         return false;
     }
-    if (place->type != PERHAPS_RECORD_VOID) {
-        return true;
+    if (place->type == PERHAPS_RECORD_VOID) {
+        return void_fits(journal, place, voided);
     }
-    uint64_t from = value_of(journal, place, 0);
-    bool ordered = from > *voided && from <= place->sequence;
-    *voided = place->sequence;
-    return ordered;
+    return place->type != PERHAPS_RECORD_POSITION || position_fits(journal, place);
 }
 
 static int read_records(struct perhaps__journal *journal, perhaps_error *error)
@@ -209,8 +288,11 @@ static int read_records(struct perhaps__journal *journal, perhaps_error *error)
     journal->sequence = journal->head.base;
     journal->operations = 0;
     while (journal->end < journal->size) {
-        struct place place;
-        enum finding finding = find_record(journal, journal->end, &place);
+        struct place place = {.at = 0};
+        int finding = find_record(journal, journal->end, &place, error);
+        if (finding < 0) {
+            return finding;
+        }
         if (finding == INCOMPLETE) {
             break;
         }
@@ -262,6 +344,7 @@ static bool is_folded(const struct perhaps__journal *journal, const struct perha
 int perhaps__journal_read(struct perhaps__journal *journal, const struct perhaps__identity *identity,
                           perhaps_error *error)
 {
+    journal->held = journal->rest.bring == NULL ? journal->size : 0;
     int status = read_head(journal, error);
     if (status == PERHAPS_OK && journal->head.id != identity->id) {
         return fail_foreign(journal, identity, error);
@@ -318,6 +401,19 @@ static int replay_hashes(const struct perhaps__journal *journal, const struct pl
     return PERHAPS_OK;
 }
 
+static int replay_position(const struct perhaps__journal *journal, const struct place *place, perhaps_filter *filter)
+{
+    int refusal = PERHAPS_OK;
+    const struct perhaps__change change = {
+        .verb = PERHAPS_CHANGE_POSITION,
+        .count = 1,
+        .position = position_of(journal, place),
+        .length = (size_t)value_of(journal, place, 0),
+    };
+    (void)perhaps__filter_apply(filter, &change, &refusal);
+    return refusal;
+}
+
 static int replay_record(const struct perhaps__journal *journal, const struct place *place, uint64_t void_from,
                          perhaps_filter *filter)
 {
@@ -329,6 +425,9 @@ static int replay_record(const struct perhaps__journal *journal, const struct pl
         (void)perhaps__filter_apply(filter, &(struct perhaps__change){.verb = PERHAPS_CHANGE_CLEAR}, &refusal);
         return PERHAPS_OK;
     }
+    if (place->type == PERHAPS_RECORD_POSITION) {
+        return replay_position(journal, place, filter);
+    }
     return replay_hashes(journal, place, perhaps__min(place->values, void_from - place->sequence), filter);
 }
 
@@ -338,7 +437,7 @@ static bool can_do(const struct place *place, const perhaps_filter *filter)
     return place->type != PERHAPS_RECORD_REMOVE || filter->view.remove_many != NULL;
 }
 
-// Where the last clear is: what was done before it is forgotten, and need not be done. (A clear takes as long as the filter
+// Where the last clear is: what was done before it is forgotten, positions as well, and need not be done. (A clear takes as long as the filter
 // is large, and a record of one is 32 bytes.)
 static uint64_t find_beginning(const struct perhaps__journal *journal)
 {

@@ -16,7 +16,8 @@ enum perhaps__record_type {
     PERHAPS_RECORD_ADD = 1,
     PERHAPS_RECORD_REMOVE = 2,
     PERHAPS_RECORD_CLEAR = 3,
-    PERHAPS_RECORD_VOID = 4
+    PERHAPS_RECORD_VOID = 4,
+    PERHAPS_RECORD_POSITION = 5
 };
 
 // X(name, offset, width)
@@ -46,14 +47,22 @@ static inline uint64_t perhaps__record_size(uint64_t values)
     return PERHAPS_RECORD_BARE + 8 * values;
 }
 
+// Values of the record of a position of so many bytes: the length, and the bytes.
+static inline size_t perhaps__position_values(size_t length)
+{
+    return 1 + (length + 7) / 8;
+}
+
 struct perhaps__record {
     uint32_t type; // enum perhaps__record_type
     uint64_t sequence;
-    const uint64_t *values;
+    const uint64_t *values; // of a position: NULL
     size_t count;
+    const uint8_t *position;
+    size_t length;
 };
 
-// How many sequence numbers a record of a type and a number of values takes.
+// How many sequence numbers a record of a type and a number of values takes. All but keys are one.
 static inline uint64_t perhaps__record_operations(uint64_t type, uint64_t values)
 {
     return type == PERHAPS_RECORD_ADD || type == PERHAPS_RECORD_REMOVE ? values : 1;
@@ -62,11 +71,26 @@ static inline uint64_t perhaps__record_operations(uint64_t type, uint64_t values
 // Returns the end of the record in `bytes`, which has room for it.
 uint8_t *perhaps__record_write(uint8_t *bytes, uint64_t seed, const struct perhaps__record *record);
 
+struct perhaps__journal;
+
+// Where the bytes of a journal are that are not in memory. Whoever reads it asks for more only when what it has says that there is
+// more, so that a file with a hole of a TiB in it costs nothing.
+struct perhaps__journal_rest {
+    void *context;
+    // Makes the first `end` bytes those of journal->bytes, and journal->held that many or more. There are journal->size, which
+    // becomes less when the file turns out to be shorter. 0, or a code.
+    int (*bring)(struct perhaps__journal *journal, uint64_t end, perhaps_error *error);
+    // Whether everything behind the bytes that are in memory is zero: 1, 0, or a code.
+    int (*is_zero)(const struct perhaps__journal *journal, perhaps_error *error);
+};
+
 // The bytes of a journal, and what they were found to be.
 struct perhaps__journal {
     const uint8_t *bytes;
     uint64_t size;
-    const char *subject; // for messages
+    const char *subject;               // for messages
+    struct perhaps__journal_rest rest; // all NULL: the bytes are all there
+    uint64_t held;                     // of them in memory
     struct perhaps__journal_fields head;
     uint64_t end;        // of the last record that is whole; what follows was not acknowledged
     uint64_t sequence;   // of the last operation

@@ -12,12 +12,13 @@
 // The path of the journal of a filter; false with errno set when there is none, or it is too long.
 bool perhaps__journal_path(const char *path, char journal[PATH_MAX]);
 
-// A journal that was read from its file.
+// A journal that was read from its file: its records, as far as they are whole, and little more, however long the file is.
 struct perhaps__journal_copy {
     struct perhaps__journal journal;
     perhaps_allocator allocator;
     uint8_t *bytes;
     uint64_t allocated;
+    int file;           // while it is read
     struct stat status; // of the file
 };
 

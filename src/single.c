@@ -35,7 +35,8 @@ static size_t add_now(perhaps_filter *filter, const uint64_t *hashes, size_t cou
 size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     if (PERHAPS_UNLIKELY(filter->log != NULL)) {
-        const struct perhaps__change change = {PERHAPS_CHANGE_ADD, hashes, count, out};
+        const struct perhaps__change change = {
+            .verb = PERHAPS_CHANGE_ADD, .hashes = hashes, .count = count, .out = out};
         return filter->log->change(filter, &change, refusal);
     }
     return add_now(filter, hashes, count, out, refusal);
@@ -56,7 +57,8 @@ static size_t remove_now(perhaps_filter *filter, const uint64_t *hashes, size_t 
 size_t perhaps__filter_remove(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     if (PERHAPS_UNLIKELY(filter->log != NULL)) {
-        const struct perhaps__change change = {PERHAPS_CHANGE_REMOVE, hashes, count, out};
+        const struct perhaps__change change = {
+            .verb = PERHAPS_CHANGE_REMOVE, .hashes = hashes, .count = count, .out = out};
         return filter->log->change(filter, &change, refusal);
     }
     return remove_now(filter, hashes, count, out, refusal);
@@ -69,6 +71,9 @@ size_t perhaps__filter_apply(perhaps_filter *filter, const struct perhaps__chang
         return add_now(filter, change->hashes, change->count, change->out, refusal);
     case PERHAPS_CHANGE_REMOVE:
         return remove_now(filter, change->hashes, change->count, change->out, refusal);
+    case PERHAPS_CHANGE_POSITION:
+        *refusal = perhaps__filter_set_position(filter, change->position, change->length);
+        return *refusal < 0 ? 0 : 1;
     case PERHAPS_CHANGE_CLEAR:
         break;
     }

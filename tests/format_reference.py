@@ -262,7 +262,8 @@ class Journal:
             return 0
         count = (size - 32) // 8
         demand(size == 32 + 8 * count and sequence == self.last + 1, f"record at {at}")
-        demand(1 <= count <= 65536 if kind in (1, 2) else count == {3: 0, 4: 1}.get(kind), f"record at {at}")
+        counts = {1: range(1, 65537), 2: range(1, 65537), 3: (0,), 4: (1,), 5: range(1, 514)}
+        demand(count in counts.get(kind, ()), f"record at {at}")
         if len(data) - at < size:
             return 0
         body = data[at + 24:at + size - 8]
@@ -274,9 +275,19 @@ class Journal:
         if kind == 4:
             self.records = [(first, what, done[:max(0, values[0] - first)]) for first, what, done in self.records
                             if first < values[0]]
+        elif kind == 5:
+            length = values[0]
+            demand(length <= 4096 and count == 1 + (length + 7) // 8 and not any(body[8 + length:]), f"record at {at}")
+            self.records.append((sequence, kind, (body[8:8 + length],)))
         else:
             self.records.append((sequence, kind, values))
         return size
+
+    def position(self, position):
+        """The position after all of it, of a filter that had another before."""
+        for _, kind, values in self.records:
+            position = {3: b"", 5: values[0] if values else b""}.get(kind, position)
+        return position
 
     def replay(self, layer):
         """The payload of a bloom or counting layer after all of it. (Neither refuses anything.)"""
@@ -285,6 +296,8 @@ class Journal:
         for _, kind, values in self.records:
             if kind == 3:
                 cells = [0] * layer.range
+            if kind == 5:
+                continue
             for key_hash in values:
                 positions = set(layer.walk(key_hash))
                 if kind == 2 and not all(cells[i] for i in positions):
@@ -305,6 +318,7 @@ def check_journals(folder):
         demand(whole.file_id == 0 and owner.generation == 2 and journal.records, path.name)
         if owner.kind in (1, 3) and len(whole.layers) == 1:
             demand(journal.replay(owner.layers[0]) == whole.layers[0].payload, f"{path.name}: replay")
+        demand(journal.position(owner.position) == whole.position, f"{path.name}: position")
         print(f"{path.name}: {len(journal.records)} records, up to operation {journal.last}")
 
 

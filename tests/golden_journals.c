@@ -21,6 +21,7 @@ static const struct {
       .capacity = 20,
       .fpr = 0.01,
       .at_capacity = PERHAPS_AT_CAPACITY_GROW}},
+    {"v0-position", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOOM, .capacity = 100, .fpr = 0.01}},
 };
 
 const char *golden_journal_name(size_t i)
@@ -66,6 +67,23 @@ static int remove_word(perhaps_filter *filter, uint64_t number)
     return result == PERHAPS_E_UNSUPPORTED ? PERHAPS_OK : result;
 }
 
+static bool has_positions(size_t i)
+{
+    return strcmp(cases[i].name, "v0-position") == 0;
+}
+
+// The last of them ends within a value.
+static int set_positions(perhaps_filter *filter)
+{
+    int result = add_words(filter, 0, 5);
+    result = result < 0 ? result : perhaps_set_position(filter, "the first position", 18);
+    result = result < 0 ? result : perhaps_fold_journal(filter, NULL);
+    result = result < 0 ? result : add_words(filter, 5, 5);
+    result = result < 0 ? result : perhaps_set_position(filter, NULL, 0);
+    result = result < 0 ? result : perhaps_set_position(filter, "position 2", 10);
+    return result < 0 ? result : add_words(filter, 10, 5);
+}
+
 static int fill(perhaps_filter *filter)
 {
     int result = add_words(filter, 0, 20);
@@ -83,7 +101,7 @@ perhaps_filter *golden_journal_build(size_t i, const char *path)
     if (perhaps_create(&cases[i].options, &filter, NULL) < 0) {
         return NULL;
     }
-    if (begin(filter, path) < 0 || fill(filter) < 0) {
+    if (begin(filter, path) < 0 || (has_positions(i) ? set_positions(filter) : fill(filter)) < 0) {
         perhaps_free(filter);
         return NULL;
     }

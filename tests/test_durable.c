@@ -240,6 +240,64 @@ static void test_metadata(void **state)
     free(path);
 }
 
+static void check_position(const perhaps_filter *filter, const void *expected, size_t length)
+{
+    const void *position = NULL;
+    size_t found = 4711;
+    assert_int_equal(perhaps_position(filter, &position, &found), PERHAPS_OK);
+    assert_int_equal(found, length);
+    assert_true(length == 0 || memcmp(position, expected, length) == 0);
+}
+
+static void check_readers_position(const char *path, const void *expected, size_t length)
+{
+    perhaps_filter *reader = support_open(path, 0);
+    check_position(reader, expected, length);
+    perhaps_free(reader);
+    reader = open_durable(path, 0, 0);
+    check_position(reader, expected, length);
+    perhaps_free(reader);
+}
+
+// Positions of every length are there when the call has returned, without folding; one that is none as well, and one that a clear
+// drops.
+static void test_position(void **state)
+{
+    char *path = support_path(state, "filter");
+    perhaps_filter *filter = support_filter(100, 0.01, 0);
+    uint8_t bytes[PERHAPS_POSITION_MAX + 1];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i * 7 + 1);
+    }
+    begin(filter, path, UINT64_MAX);
+    static const size_t lengths[] = {1, 7, 8, 9, 0, 63, 64, 65, PERHAPS_POSITION_MAX - 1, PERHAPS_POSITION_MAX};
+    for (size_t i = 0; i < SUPPORT_COUNT(lengths); i++) {
+        assert_int_equal(perhaps_add(filter, &i, sizeof i), 1);
+        assert_int_equal(perhaps_set_position(filter, bytes, lengths[i]), PERHAPS_OK);
+        check_position(filter, bytes, lengths[i]);
+        assert_int_equal(journal_of(filter).operations, 2 * (i + 1));
+        perhaps_free(filter);
+        check_readers_position(path, bytes, lengths[i]);
+        filter = open_durable(path, i % 2 != 0 ? PERHAPS_OPEN_SHARED : 0, UINT64_MAX);
+    }
+    perhaps_journal before = journal_of(filter);
+    assert_int_equal(perhaps_set_position(filter, bytes, sizeof bytes), PERHAPS_E_LIMIT);
+    assert_int_equal(perhaps_set_position(filter, NULL, 1), PERHAPS_E_ARGUMENT);
+    check_position(filter, bytes, PERHAPS_POSITION_MAX);
+    assert_int_equal(journal_of(filter).bytes, before.bytes);
+    assert_int_equal(perhaps_clear(filter), PERHAPS_OK);
+    perhaps_free(filter);
+    check_readers_position(path, NULL, 0);
+    filter = open_durable(path, 0, 0);
+    assert_int_equal(perhaps_set_position(filter, "here", 4), PERHAPS_OK);
+    assert_int_equal(perhaps_fold_journal(filter, NULL), PERHAPS_OK);
+    assert_int_equal(journal_of(filter).operations, 0);
+    assert_int_equal(perhaps_set_position(filter, NULL, 0), PERHAPS_OK);
+    perhaps_free(filter);
+    check_readers_position(path, NULL, 0);
+    free(path);
+}
+
 static void test_one_writer(void **state)
 {
     char *path = support_path(state, "filter");
@@ -412,6 +470,7 @@ int main(void)
         test_in_directory(test_reopen_sees_the_journal_grow),
         test_in_directory(test_copies_are_plain),
         test_in_directory(test_metadata),
+        test_in_directory(test_position),
         test_in_directory(test_one_writer),
         test_in_directory(test_appender),
         test_in_directory(test_orphaned_journal),

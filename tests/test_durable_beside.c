@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What lies beside a filter that has a journal: journals of other filters and other times, torn ones, and one that is folded while
+// What lies beside a filter that has a journal: journals of other filters and other times, torn ones, ones of holes, and one that is folded while
 // it is being opened. And what a journal takes from its readers and writers: first touch, scrubbing, compacting.
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "file.h"
 #include "support_format.h"
+#include "support_memory.h"
 
 // Whose journal it is: files and journals of three generations of one filter.
 struct generations {
@@ -147,6 +148,90 @@ static void test_torn_end(void **state)
     free(name);
     free(path);
 }
+
+/* ---------------------------------------------------------------- holes */
+
+#define TIB (INT64_C(1) << 40)
+
+// A durable filter of hashes whose journal ends with a full record of the hash 0: half a MiB of zeros, which a copy may leave out of
+// the disk.
+static uint64_t make_with_zeros(const char *path, const char *name)
+{
+    perhaps_filter *filter =
+        support_create(&SUPPORT_OPTIONS(.capacity = 100, .fpr = 0.01, .hash_source = PERHAPS_HASH_CALLER));
+    uint64_t *hashes = support_allocate(65536 * sizeof *hashes);
+    memset(hashes, 0, 65536 * sizeof *hashes);
+    begin(filter, path, 0);
+    assert_int_equal(perhaps_add_hash(filter, 1), 1);
+    assert_int_equal(perhaps_add_many_hash(filter, hashes, 65536, NULL, NULL), PERHAPS_OK);
+    perhaps_free(filter);
+    free(hashes);
+    struct support_bytes journal = support_read_file(name);
+    assert_int_equal(truncate(name, 0), 0);
+    FILE *file = fopen(name, "r+");
+    assert_non_null(file);
+    assert_int_equal(fwrite(journal.data, 200, 1, file), 1);
+    assert_int_equal(fseek(file, (long)journal.size - 8, SEEK_SET), 0);
+    assert_int_equal(fwrite(journal.data + journal.size - 8, 8, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+    free(journal.data);
+    return journal.size;
+}
+
+static int open_counted(const char *path, bool durable, struct support_memory *memory, perhaps_filter **filter)
+{
+    perhaps_allocator allocator = support_memory_allocator(memory);
+    perhaps_load_options load = {.size = sizeof load, .allocator = &allocator};
+    perhaps_journal_options options = {.size = sizeof options, .load = &load};
+    perhaps_error error = SUPPORT_ERROR;
+    int result =
+        durable ? perhaps_open_durable(path, &options, filter, &error) : perhaps_open(path, &load, filter, &error);
+    assert_true(result == PERHAPS_OK || strstr(error.text, "damaged at byte") != NULL);
+    return result;
+}
+
+static void check_holes(const char *path, bool durable, int expected, uint64_t end)
+{
+    struct support_memory memory = {0};
+    perhaps_filter *filter = NULL;
+    assert_int_equal(open_counted(path, durable, &memory, &filter), expected);
+    assert_true(memory.largest <= 2 * end);
+    if (expected == PERHAPS_OK) {
+        assert_int_equal(journal_of(filter).bytes, end);
+        assert_int_equal(journal_of(filter).operations, 65537);
+        assert_int_equal(perhaps_might_contain_hash(filter, 0), 1);
+    }
+    perhaps_free(filter);
+    assert_true(support_memory_is_clean(&memory));
+}
+
+// Holes cost neither memory nor time, wherever they are: in a record, behind the last, or before what is damage because of it.
+static void test_holes(void **state)
+{
+    char *path = support_path(state, "filter");
+    char *name = support_path(state, "filter.journal");
+    uint64_t end = make_with_zeros(path, name);
+    check_holes(path, false, PERHAPS_OK, end);
+    check_holes(path, true, PERHAPS_OK, end);
+    for (unsigned damaged = 2; damaged-- > 0;) { // last without, as a writer cuts the hole off
+        assert_int_equal(truncate(name, (off_t)end), 0);
+        assert_int_equal(truncate(name, TIB), 0);
+        FILE *file = fopen(name, "r+");
+        assert_non_null(file);
+        assert_int_equal(fseek(file, TIB - 10, SEEK_SET), 0);
+        assert_int_equal(fputc(damaged != 0 ? 'x' : '\0', file), damaged != 0 ? 'x' : '\0');
+        assert_int_equal(fclose(file), 0);
+        check_holes(path, false, damaged != 0 ? PERHAPS_E_DAMAGED : PERHAPS_OK, end);
+        check_holes(path, true, damaged != 0 ? PERHAPS_E_DAMAGED : PERHAPS_OK, end);
+    }
+    struct support_bytes cut = support_read_file(name);
+    assert_int_equal(cut.size, end);
+    free(cut.data);
+    free(name);
+    free(path);
+}
+
+/* ---------------------------------------------------------------- beside a folding */
 
 static perhaps_filter *folding;
 static const struct perhaps__file_operations *usual;
@@ -316,6 +401,7 @@ int main(void)
         test_in_directory(test_foreign_journals),
         test_in_directory(test_foreign_files),
         test_in_directory(test_torn_end),
+        test_in_directory(test_holes),
         test_in_directory(test_folded_while_it_is_opened),
         test_in_directory(test_first_touch_of_what_has_a_journal),
         test_in_directory(test_no_compacting_beside_a_journal),

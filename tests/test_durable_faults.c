@@ -48,6 +48,9 @@ static int do_step(perhaps_filter *filter, unsigned step)
     if (step == 13) {
         return perhaps_clear(filter);
     }
+    if (step % 5 == 2) {
+        return perhaps_set_position(filter, hashes, step % 4 * 11);
+    }
     if (step % 5 == 4) {
         int result = perhaps_remove_hash(filter, (step - 1) % 7 * 6 * UINT64_C(0x9e3779b97f4a7c15));
         return result < 0 ? result : 0;
@@ -419,9 +422,12 @@ static void test_killed_before_every_operation(void **state)
 
 static unsigned kills = 10;
 
-// Operation `number` of an endless sequence: of every three keys the second one goes again.
+// Operation `number` of an endless sequence: of every three keys the second one goes again, and now and then the position is set.
 static int operate(perhaps_filter *filter, uint64_t number)
 {
+    if (number % 10 == 7) {
+        return perhaps_set_position(filter, &number, sizeof number);
+    }
     uint64_t key = number % 3 == 0 ? number - 1 : number;
     return number % 3 == 0 ? perhaps_remove(filter, &key, sizeof key) : perhaps_add(filter, &key, sizeof key);
 }

@@ -68,7 +68,8 @@ static struct history make_history(void **state, const perhaps_options *options)
             hashes[j] = support_random(&random) % 30;
         }
         size_t count = i % 5 + 1;
-        int result = i == 9 ? perhaps_clear(filter)
+        int result = i == 9       ? perhaps_clear(filter)
+                     : i % 7 == 4 ? perhaps_set_position(filter, hashes, i % 5 * 9)
                      : i % 4 == 3 && filter->view.remove_many != NULL
                          ? perhaps_remove_many_hash(filter, hashes, count, NULL, NULL)
                          : perhaps_add_many_hash(filter, hashes, count, NULL, NULL);
@@ -255,7 +256,7 @@ static void test_made_up_records(void **state)
 {
     static const struct made_up wrong[] = {
         {.type = 0, .sequence = 1, .count = 1},
-        {.type = 5, .sequence = 1, .count = 1},
+        {.type = 6, .sequence = 1, .count = 1},
         {.type = UINT32_MAX, .sequence = 1, .count = 1},
         {.type = PERHAPS_RECORD_ADD, .sequence = 1, .count = 0},
         {.type = PERHAPS_RECORD_REMOVE, .sequence = 1, .count = 0},
@@ -264,6 +265,14 @@ static void test_made_up_records(void **state)
         {.type = PERHAPS_RECORD_VOID, .sequence = 1, .count = 2, .values = {1, 1}},
         {.type = PERHAPS_RECORD_VOID, .sequence = 1, .count = 1, .values = {0}},
         {.type = PERHAPS_RECORD_VOID, .sequence = 1, .count = 1, .values = {2}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 1, .count = 0},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 1, .count = 1, .values = {1}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 1, .count = 2, .values = {0, 0}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 1, .count = 2, .values = {9, 0}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 1, .count = 2, .values = {7, UINT64_C(1) << 56}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 1, .count = 2, .values = {UINT64_MAX - 6, 0}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 1, .count = 3, .values = {8, 0, 0}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 1, .count = 1, .size = 32 + 8 * 514},
         {.type = PERHAPS_RECORD_ADD, .sequence = 0, .count = 1},
         {.type = PERHAPS_RECORD_ADD, .sequence = 2, .count = 1},
         {.type = PERHAPS_RECORD_ADD, .sequence = 1, .count = 1, .size = 39},
@@ -277,6 +286,9 @@ static void test_made_up_records(void **state)
         {.type = PERHAPS_RECORD_CLEAR, .sequence = 3, .count = 0},
         {.type = PERHAPS_RECORD_VOID, .sequence = 4, .count = 1, .values = {2}},
         {.type = PERHAPS_RECORD_VOID, .sequence = 5, .count = 1, .values = {5}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 6, .count = 2, .values = {8, UINT64_MAX}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 7, .count = 3, .values = {9, UINT64_MAX, 255}},
+        {.type = PERHAPS_RECORD_POSITION, .sequence = 8, .count = 1},
     };
     static const struct made_up overlapping[] = {
         {.type = PERHAPS_RECORD_ADD, .sequence = 1, .count = 2, .values = {1, 2}},

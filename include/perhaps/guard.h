@@ -24,7 +24,8 @@
  *
  * What is promised: no key that was written through the guard, or that was in the store when the filter was made from
  * it, is ever answered "surely absent" as long as the store has it. That survives rebuilds, filters that refuse keys,
- * store errors, threads, and restarts (perhaps_guard_reload()). Keys that others put into the store behind the guard's back
+ * store errors, threads, and restarts (perhaps_guard_reload(), perhaps_guard_resume()), and crashes where the filter has a
+ * journal ("Filters with a journal" below). Keys that others put into the store behind the guard's back
  * are answered "surely absent" until the guard catches up (perhaps_guard_catch_up()) or rebuilds: it cannot know of them.
  *
  * Threads: every call but perhaps_guard_free() may be made from any thread at any time. ask, ask_many and report take
@@ -352,7 +353,8 @@ typedef struct perhaps_guard perhaps_guard;
 /* When a guard rebuilds by itself, in a thread of its own: bits of perhaps_guard_options.triggers. Looked at by add,
  * remove and report; after a failure not again for a second. */
 enum perhaps_guard_trigger {
-    PERHAPS_GUARD_ON_DEGRADED = 1, /* degraded: see enum perhaps_guard_verdict */
+    PERHAPS_GUARD_ON_DEGRADED = 1, /* degraded: see enum perhaps_guard_verdict; or a filter with a journal refused a
+                                      key, though not because its journal could not be written */
     PERHAPS_GUARD_ON_ALARM = 2,    /* the alarm was raised */
     PERHAPS_GUARD_ON_FILL = 4,     /* keys in the filter (what it held at first, and what was added) exceed
                                       rebuild_fill times its capacity; the next one is made for twice as many */
@@ -395,8 +397,8 @@ typedef struct perhaps_guard_options {
     const perhaps_store *store;         /* copied; NULL when the caller asks the store, and uses ask and report */
     double confidence;                  /* of the interval around the observed rate, 0.5 to 0.999999; 0: 0.95 */
     const perhaps_allocator *allocator; /* copied; for the guard itself. NULL: the C library's */
-    perhaps_filter *adopted;      /* instead of `filter`: made with PERHAPS_SHARED, changed by the guard, and freed
-                                           with it. It is the guard's from the moment that create returned 0. Given with
+    perhaps_filter *adopted;      /* instead of `filter`: made with PERHAPS_SHARED (or opened with PERHAPS_OPEN_SHARED,
+                                           also durable), changed by the guard, and freed with it. It is the guard's from the moment that create returned 0. Given with
                                            `filter`, PERHAPS_E_ARGUMENT */
     const perhaps_options *next;  /* copied: what a rebuild makes (capacity is planned when it is 0). NULL: a filter
                                            like the present one (perhaps_options_of()). The allocator and the key in it must
@@ -485,11 +487,13 @@ typedef int perhaps_guard_write(void *context, const void *key, size_t length, p
  *
  * The store's write is never refused on the filter's account. A key that the filter cannot take (full, too many copies, a
  * borrowed or read-only filter) goes to a small exact set beside it, which questions look at too; when that is full the
- * guard is degraded: it answers "perhaps" to everything, until a rebuild succeeds.
+ * guard is degraded: it answers "perhaps" to everything, until a rebuild succeeds. (That set is memory. A filter with a
+ * journal therefore refuses, see below.)
  *
  *   1   The key was surely absent before.
  *   0   It may have been there before; it is present from now on.
- *   <0  The error of `write`; the copy stays in the filter, as residue. PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER
+ *   <0  The error of `write`; the copy stays in the filter, as residue. Of a filter with a journal also PERHAPS_E_IO and what
+ *       perhaps_add() says; `write` was not called. PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER
  *       filter, or a guard that FOLLOWS): nothing was done, `write` was not called. An error of the store's contains() is
  *       none of this call: it is taken as "no", which is safe. */
 PERHAPS_API int perhaps_guard_add(perhaps_guard *guard, const void *key, size_t length, perhaps_guard_write *write,
@@ -563,7 +567,8 @@ PERHAPS_API void perhaps_guard_rebuild_cancel(perhaps_guard *guard);
  *   1   The file is not one to go on from; *error says why: it has no position, or one of another store; the store cannot
  *       tell what changed since; or kind, p, seed, policy or hash source are not those of `options.next` (without that: of
  *       the filter in use). The old filter stays. Rebuild.
- *   <0  Errors of perhaps_open() and of the store; PERHAPS_E_UNSUPPORTED without `changes`; PERHAPS_E_ARGUMENT (NULL, or a
+ *   <0  Errors of perhaps_open() and of the store; PERHAPS_E_UNSUPPORTED without `changes`, or when the filter in use has a
+ *       journal, which a file without one would end; PERHAPS_E_ARGUMENT (NULL, or a
  *       rebuild is running). The old filter stays. Rebuild. */
 PERHAPS_API int perhaps_guard_reload(perhaps_guard *guard, const char *path, const perhaps_load_options *load,
                                      perhaps_error *error);
@@ -573,9 +578,44 @@ PERHAPS_API int perhaps_guard_reload(perhaps_guard *guard, const char *path, con
  *
  *   0   Done.
  *   1   The store cannot tell what changed; *error says why. "perhaps" to everything: rebuild.
- *   <0  An error of the store, and "perhaps" to everything until this call succeeds. PERHAPS_E_ARGUMENT;
+ *   <0  An error of the store (or of the filter's journal), and "perhaps" to everything until this call succeeds.
+ *       PERHAPS_E_ARGUMENT;
  *       PERHAPS_E_UNSUPPORTED: no `changes`, or all writes go through the guard. */
 PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *error);
+
+/* Filters with a journal. A guard that adopts a durable filter (perhaps_open_durable(), with PERHAPS_OPEN_SHARED) writes
+ * through it, and its file is at any time what the guard has:
+ *   perhaps_guard_add(), _remove() are in the journal when they return. A key that the filter does not take, because it is full
+ *   or its journal cannot be written, is not written to the store either: beside the filter it would be lost in a
+ *   crash. (Reported with `write` NULL, it is put there, and the call fails all the same.)
+ *   perhaps_guard_catch_up() records what it took over, in batches, and then the position.
+ *   A rebuild hands the file over to the new filter (perhaps_hand_over_journal()), with its position, before those who ask go over
+ *   to it; adds and removes wait while it is written. When that fails the old filter stays.
+ *   perhaps_guard_save() to its own file folds the journal, with the position. Nothing is lost without.
+ * After a restart, or a crash:
+ *
+ *     options.adopted = ...;                            perhaps_open_durable()
+ *     options.flags |= PERHAPS_GUARD_NOT_READY;
+ *     perhaps_guard_create(&options, &guard, &error);
+ *     if (perhaps_guard_resume(guard, &error) != 0) {
+ *         perhaps_guard_rebuild(guard, 0, &error);
+ *     }
+ *
+ * Without `changes`, where all writes go through the guard, there is nothing to resume: the filter has them all. What a crash left
+ * between filter and store is a copy too many.
+ *
+ * In a guard that FOLLOWS, copies are taken out exactly also after a restart: the position says whether all that came since
+ * is in the file. In others copies that were there before the restart stay, as residue. */
+
+/* Goes on with the durable filter that the guard has, from its own position: perhaps_guard_reload() without a file.
+ *
+ *   0   Done.
+ *   1   It is not one to go on from; *error says why, as in perhaps_guard_reload(); also: keys are in the overflow set.
+ *       Rebuild.
+ *   <0  Errors of the store and of the filter's journal; PERHAPS_E_UNSUPPORTED without `changes`, or when the filter has no
+ *       journal; PERHAPS_E_MEMORY; PERHAPS_E_ARGUMENT (no guard, or a rebuild is running). What the filter was given
+ *       until then stays in it. */
+PERHAPS_API int perhaps_guard_resume(perhaps_guard *guard, perhaps_error *error);
 
 /* Allows the store to forget its history up to the position of the last file that this guard saved or reloaded. Not where
  * several filters follow one store: the others would have to be made anew. Returns 0 (also when there is nothing to

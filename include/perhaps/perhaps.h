@@ -715,7 +715,8 @@ PERHAPS_API int perhaps_set_metadata(perhaps_filter *filter, const void *metadat
  * perhaps_clear() drops the position: the empty filter lacks them all. perhaps_remove() keeps it: whoever removes keys that the
  * store has sets none (NULL, 0).
  *
- * Pointers, results and threads as for metadata; the limit is PERHAPS_POSITION_MAX. */
+ * Pointers, results and threads as for metadata; the limit is PERHAPS_POSITION_MAX. Of a durable filter a position is recorded
+ * in its journal, in order with the keys, when the call returns; setting one can then fail with PERHAPS_E_IO. */
 #define PERHAPS_POSITION_MAX 4096
 PERHAPS_API int perhaps_position(const perhaps_filter *filter, const void **position, size_t *length);
 PERHAPS_API int perhaps_set_position(perhaps_filter *filter, const void *position, size_t length);
@@ -852,7 +853,8 @@ PERHAPS_API int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_
  *
  * The file has no journal, also where the filter has one: it is whole without. Two exceptions: a filter that is open with a
  * journal, and saved to its own path, is folded, as by perhaps_fold_journal(); and a file that requires a journal is not
- * replaced by another filter (PERHAPS_E_JOURNAL), which would lose what its journal holds: remove both first.
+ * replaced by another filter (PERHAPS_E_JOURNAL), which would lose what its journal holds: remove both first, or put the
+ * filter there with perhaps_hand_over_journal().
  *
  * Returns 0, PERHAPS_E_IO with system_error set, PERHAPS_E_KEY (loaded without its key), PERHAPS_E_MEMORY,
  * PERHAPS_E_ARGUMENT. One PERHAPS_E_IO comes after
@@ -875,8 +877,10 @@ PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, per
  *   the filter could be folded, and a crash before that may bring the failed change back.
  *   Each call is one write and one flush, a batch one for every 65,536 keys: use batches. Threads that change one shared
  *   filter at the same time share theirs. An add is seen by readers when it is on the disk.
- *   perhaps_set_metadata() and perhaps_set_position() reach the file with the next folding. After a crash the filter may so be
- *   ahead of its position: from there only adds, and removals checked against the store, may be done again. perhaps_merge() into it is PERHAPS_E_UNSUPPORTED.
+ *   perhaps_set_position() is such a change, too: after a crash the filter has the last position that was set, and all that was
+ *   done before, and so is at it, or ahead of it by what was done after it. From there adds, and removals checked against
+ *   the store, may be done again. perhaps_set_metadata() reaches the file with the next folding.
+ *   perhaps_merge() into it is PERHAPS_E_UNSUPPORTED.
  *   perhaps_encode(), perhaps_convert(), and perhaps_save() to another path give filters without a journal.
  *   perhaps_free() closes the journal and folds nothing.
  *
@@ -920,6 +924,24 @@ PERHAPS_API int perhaps_open_durable(const char *path, const perhaps_journal_opt
 /* Folds the journal of a durable filter into its file. Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (it is not
  * durable), PERHAPS_E_MEMORY, PERHAPS_E_IO: then nothing is lost, and it can be tried again. O(m). */
 PERHAPS_API int perhaps_fold_journal(perhaps_filter *filter, perhaps_error *error);
+
+/* Puts another filter into the place of a durable one: the file becomes that of `to`, with the same id, one generation higher, and
+ * an empty journal, and `to` is durable from then on instead of `from`. For a filter that was made anew: with another size,
+ * rate, kind or hash. That `to` has all that it should have is the caller's word: what is in `from` and not in `to` is gone
+ * from the file.
+ *
+ * One step: whatever crashes leaves the old filter with its journal, or the new one, complete, as in a folding; a reader sees
+ * the one or the other, and perhaps_reopen() goes over to it. A folding size that was not given at opening is from now on
+ * that of `to`. `from` has no journal any more, stays as it is in memory, and is the caller's to free.
+ *
+ *   0   Done. Where the disk fails in what is left to do then (flushing the directory, emptying the journal), `to` takes no
+ *       change until that is made up for, as after a folding; perhaps_journal.system_error tells of it, and until then a
+ *       failure of the power may bring the old filter back, as it was when it handed over.
+ *   <0  Nothing has changed. PERHAPS_E_ARGUMENT (NULL, or `to` is durable), PERHAPS_E_UNSUPPORTED (`from` is not),
+ *       PERHAPS_E_READ_ONLY, PERHAPS_E_KEY, PERHAPS_E_MEMORY, PERHAPS_E_IO.
+ *
+ * No other thread may change either filter meanwhile; both may be asked. O(m) of `to`. */
+PERHAPS_API int perhaps_hand_over_journal(perhaps_filter *from, perhaps_filter *to, perhaps_error *error);
 
 /* What is known about the journal of a filter; filled by perhaps_journal_of(). */
 typedef struct perhaps_journal {

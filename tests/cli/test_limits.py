@@ -153,6 +153,23 @@ class Limits(unittest.TestCase):
                     self.assertNotIn(b"memory", done.stderr.lower(), "it was asked for")
         self.assertFalse((self.folder / "x.filter").exists())
 
+    def test_a_journal_of_holes(self):
+        """A TiB long, and nothing in it: read with the memory that an empty one takes. With damage at its end: refused so."""
+        self.must("create", "-q", "--journal", "-n", "1000", "j.filter", "keys")
+        journal = self.folder / "j.filter.journal"
+        limit = self.least + 8 * MIB
+        for last, status in ((b"x", 2), (b"\0", 0)):
+            with open(journal, "r+b") as file:
+                file.truncate(1 << 40)
+                file.seek(-1, os.SEEK_END)
+                file.write(last)
+            for command in (("info", "j.filter"), ("check", "j.filter", "keys"), ("add", "-q", "j.filter", "keys")):
+                with self.subTest(last=last, command=command):
+                    done = run(self.folder, limit, *command)
+                    self.assertEqual(done.returncode, status, done)
+                    self.assertEqual(done.stderr.count(b"damaged at byte"), status // 2, done.stderr)
+        self.assertLess(journal.stat().st_size, MIB, "the hole was not cut off")
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

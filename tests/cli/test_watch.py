@@ -43,6 +43,9 @@ class WatchCase(Case):
     def install_log(self):
         self.run_tool("guard", "--install-log", *STORE)
 
+    def begin_journal(self, kind):
+        self.run_tool("create", "-q", "--journal", "--kind", kind, "-n", "100", "f", "/dev/null")
+
     def watch(self, *options, **more):
         with open(self.work / "errors", "wb") as errors:
             buffered = () if more.pop("buffered", False) else ("--line-buffered",)
@@ -262,6 +265,32 @@ class Writers(WatchCase):
         self.run_tool("guard", "--remove-log", *STORE)
         self.assertEqual(self.db.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE '%log%'").fetchone()[0], 0)
 
+    def test_with_a_journal(self):
+        """Nothing is saved, and everything is there, also when the guard is killed; nobody else changes the file."""
+        self.install_log()
+        for kind in ("bloom", "cuckoo", "counting", "blocked"):
+            with self.subTest(kind):
+                self.begin_journal(kind)
+                process = self.follow("--interval", "0.01")
+                added = self.run_tool("add", "f", "/dev/null", status=2)
+                self.assertIn("is locked: the filter is open for changing it elsewhere", added.stderr.decode())
+                self.db.execute("INSERT INTO t(k) VALUES ('newest')")
+                wait_until(lambda: "newest" in self.ask(process, ["newest", "resident"]), "the guard has caught up")
+                self.assertEqual(self.run_tool("check", "f", data=b"newest\n").stdout, b"newest\n")
+                process.kill()
+                process.wait()
+                self.assertEqual(self.run_tool("check", "f", data=b"newest\n").stdout, b"newest\n")
+                self.db.execute("DELETE FROM t WHERE k = 'newest'")
+                process = self.watch()
+                self.ask_all(process)
+                self.assertIn("brought up to date", self.errors())
+                process.send_signal(signal.SIGHUP)
+                self.ask_all(process)
+                self.end_by(process, signal.SIGTERM)
+                self.run_tool("verify", "f")
+                for path in ("f", "f.journal"):
+                    (self.work / path).unlink()
+
     def test_locked_store(self):
         self.install_log()
         process = self.watch("--no-wait")
@@ -427,20 +456,26 @@ class KillCase(WatchCase):
 
     def test_with_a_log(self):
         self.install_log()
-        third = self.kills // 4
-        self.assertGreater(self.kill_again_and_again(third, "--kind", "cuckoo", "--interval", "0.01"), third // 2)
+        fifth = self.kills // 5
+        self.assertGreater(self.kill_again_and_again(fifth, "--kind", "cuckoo", "--interval", "0.01"), fifth // 2)
 
     def test_bloom_in_wal_mode(self):
         self.db.execute("PRAGMA journal_mode = WAL")
         self.install_log()
-        self.kill_again_and_again(self.kills // 4, "--interval", "0.01")
+        self.kill_again_and_again(self.kills // 5, "--interval", "0.01")
 
     def test_counting(self):
         self.install_log()
-        self.kill_again_and_again(self.kills // 4, "--kind", "counting", "--interval", "0.01")
+        self.kill_again_and_again(self.kills // 5, "--kind", "counting", "--interval", "0.01")
+
+    def test_with_a_journal(self):
+        self.install_log()
+        self.begin_journal("cuckoo")
+        fifth = self.kills // 5
+        self.assertGreater(self.kill_again_and_again(fifth, "--interval", "0.01"), fifth // 2)
 
     def test_without_a_log(self):
-        self.kill_again_and_again(self.kills - 3 * (self.kills // 4), "--interval", "0.01")
+        self.kill_again_and_again(self.kills - 4 * (self.kills // 5), "--interval", "0.01")
 
 
 def main():
