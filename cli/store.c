@@ -26,13 +26,26 @@ static const char *postgres_conninfo(const char *store)
     return behind(store, postgres_prefix);
 }
 
+// Names a store by its first word alone: a password may follow.
+static int refuse_form(const struct arguments *arguments, const char *store)
+{
+    size_t word = strspn(store, "abcdefghijklmnopqrstuvwxyz");
+    if (store[word] != ':') {
+        return fail_usage(command_rows[arguments->command].name,
+                          "--store: it begins neither with sqlite: nor with postgres:, as sqlite:PATH and "
+                          "postgres:CONNINFO do");
+    }
+    return fail_usage(command_rows[arguments->command].name,
+                      "--store: '%.*s:%s' is not of the form sqlite:PATH or postgres:CONNINFO", (int)word, store,
+                      store[word + 1] == '\0' ? "" : "...");
+}
+
 static int check_store(const struct arguments *arguments)
 {
     const char *store = arguments->values[OPTION_STORE];
     const char *path = behind(store, sqlite_prefix);
     if ((path == NULL || path[0] == '\0') && postgres_conninfo(store) == NULL) {
-        return fail_usage(command_rows[arguments->command].name,
-                          "--store: '%s' is not of the form sqlite:PATH or postgres:CONNINFO", store);
+        return refuse_form(arguments, store);
     }
     if (path != NULL && given(arguments, OPTION_SCHEMA)) {
         return fail_usage(command_rows[arguments->command].name, "--schema: a SQLite database has none");

@@ -101,6 +101,58 @@ static int refuse_server(const struct perhaps__guard_postgres_source *source, pe
     return perhaps__guard_fail(error, failure, "%s", reason);
 }
 
+/* ---------------------------------------------------------------- the address */
+
+// What libpq says of an address that it cannot read quotes it, in the user's language: the password, or a part of it, with
+// it. So none of its words are handed on.
+static int refuse_address(perhaps_error *error, const char *why)
+{
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = "conninfo"};
+    return perhaps__guard_fail(error, failure,
+                               "%s; it is not shown, as it may hold a password. It has the form \"dbname=shop "
+                               "host=db.example\" or postgresql://USER@HOST/DATABASE",
+                               why);
+}
+
+// In a URI, a password with an @ or a / of its own ends at that: what follows would be taken for a part of the host, the port
+// or the database, and be shown as such.
+static bool has_stray_at(const char *address)
+{
+    const char *behind = strstr(address, "://");
+    if (strncmp(address, "postgres://", 11) != 0 && strncmp(address, "postgresql://", 13) != 0) {
+        return false;
+    }
+    behind += 3;
+    size_t end = strcspn(behind, "@/?");
+    if (behind[end] == '@') {
+        end += 1 + strcspn(behind + end + 1, "@?");
+    } else if (behind[end] == '/') {
+        end += strcspn(behind + end, "@?");
+    }
+    return behind[end] == '@';
+}
+
+// What is neither a URI nor has an = is the name of a database to libpq.
+static int check_address(const char *address, perhaps_error *error)
+{
+    bool uri = strncmp(address, "postgres://", 11) == 0 || strncmp(address, "postgresql://", 13) == 0;
+    if (!uri && strchr(address, '=') == NULL) {
+        return strchr(address, '@') == NULL ? 0 : refuse_address(error, "the address is no URI, and has an @");
+    }
+    char *words = NULL;
+    PQconninfoOption *parsed = PQconninfoParse(address, &words);
+    bool readable = parsed != NULL;
+    PQconninfoFree(parsed);
+    PQfreemem(words);
+    if (!readable) {
+        return refuse_address(error, "PostgreSQL's library cannot read the address, or does not know an option in it");
+    }
+    return uri && has_stray_at(address)
+               ? refuse_address(error,
+                                "the address has an @ too many: in a password, @ is written as %40, and / as %2F")
+               : 0;
+}
+
 /* ---------------------------------------------------------------- connecting */
 
 // libpq would print what the server remarks on standard error.
@@ -192,6 +244,10 @@ static int judge_server(struct perhaps__guard_postgres_source *source, perhaps_e
 
 int perhaps__guard_postgres_connect(struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
+    int code = check_address(source->conninfo, error);
+    if (code < 0) {
+        return code;
+    }
     // What comes later wins: conninfo over our patience. A host that is gone would otherwise be waited for for minutes.
     const char *const own_patience[] = {"connect_timeout", "dbname", "fallback_application_name", NULL};
     const char *const own_values[] = {"10", source->conninfo, "perhaps", NULL};

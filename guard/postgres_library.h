@@ -14,6 +14,8 @@
 #define PERHAPS__GUARD_LIBPQ_FUNCTIONS(X)                                                                              \
     X(PQclear)                                                                                                         \
     X(PQconnectdbParams)                                                                                               \
+    X(PQconninfoFree)                                                                                                  \
+    X(PQconninfoParse)                                                                                                 \
     X(PQdb)                                                                                                            \
     X(PQdescribePrepared)                                                                                              \
     X(PQerrorMessage)                                                                                                  \
@@ -56,6 +58,8 @@ int perhaps__guard_libpq_load(perhaps_error *error);
 #ifndef PERHAPS__GUARD_LIBPQ_UNNAMED
 #define PQclear perhaps__guard_libpq.PQclear
 #define PQconnectdbParams perhaps__guard_libpq.PQconnectdbParams
+#define PQconninfoFree perhaps__guard_libpq.PQconninfoFree
+#define PQconninfoParse perhaps__guard_libpq.PQconninfoParse
 #define PQdb perhaps__guard_libpq.PQdb
 #define PQdescribePrepared perhaps__guard_libpq.PQdescribePrepared
 #define PQerrorMessage perhaps__guard_libpq.PQerrorMessage

@@ -181,7 +181,9 @@ PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite)
  *
  * Returns 0; PERHAPS_E_IO (no connection, a lock held for longer than wait_milliseconds, an error of the server; the text
  * has the server's own words); PERHAPS_E_UNSUPPORTED; PERHAPS_E_ARGUMENT (NULL, no such table or column: the text names
- * those that there are; a query that PostgreSQL does not take); PERHAPS_E_OPTION; PERHAPS_E_MEMORY.
+ * those that there are; a query that PostgreSQL does not take; an address that libpq cannot read, or a URI in which what
+ * seems to be a password has an @ or a / that is not written as %40 or %2F); PERHAPS_E_OPTION; PERHAPS_E_MEMORY. No text has
+ * the password, nor any part of an address that could not be read.
  *
  * perhaps_store_postgres_store() fills *store with callbacks on it, valid until perhaps_store_postgres_close(), which takes
  * NULL as well. Questions go through one connection and a statement prepared once; threads take turns. When the connection
