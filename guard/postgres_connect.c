@@ -59,8 +59,20 @@ static const char *say(const struct perhaps__guard_postgres_source *source, cons
     return perhaps__guard_postgres_words(primary != NULL ? primary : PQerrorMessage(source->connection), text, room);
 }
 
-int perhaps__guard_postgres_fail(const struct perhaps__guard_postgres_source *source, const PGresult *result,
-                                 perhaps_error *error)
+int perhaps__guard_postgres_fail_memory(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
+{
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = source->name};
+    return perhaps__guard_fail(error, failure, "there is no memory for a question; allow this program more");
+}
+
+static bool has_state(const PGresult *result, const char *wanted)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    return state != NULL && strcmp(state, wanted) == 0;
+}
+
+static int fail_doing(const struct perhaps__guard_postgres_source *source, const PGresult *result, const char *doing,
+                      perhaps_error *error)
 {
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_IO, .subject = source->name};
     char words[WORDS];
@@ -70,19 +82,37 @@ int perhaps__guard_postgres_fail(const struct perhaps__guard_postgres_source *so
                                    "the connection to the server is lost (%s); see that it runs, and try again", words);
     }
     if (result == NULL) {
-        failure.code = PERHAPS_E_MEMORY;
-        return perhaps__guard_fail(error, failure, "there is no memory for a question; allow this program more");
+        return perhaps__guard_postgres_fail_memory(source, error);
     }
-    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    if (state != NULL && strcmp(state, "55P03") == 0) { // lock_not_available
+    if (has_state(result, "55P03")) { // lock_not_available
         return perhaps__guard_fail(error, failure,
                                    "another session kept the table locked for longer than %u ms (%s); wait until it is "
                                    "done, or allow more time",
                                    source->options->wait_milliseconds, words);
     }
     char what[WORDS];
-    return perhaps__guard_fail(error, failure, "PostgreSQL cannot read %s (%s); mend that, or give another",
+    return perhaps__guard_fail(error, failure, "PostgreSQL cannot %s %s (%s); mend that, or give another", doing,
                                perhaps__guard_store_describe(source->options, source->kind, what, sizeof what), words);
+}
+
+int perhaps__guard_postgres_fail(const struct perhaps__guard_postgres_source *source, const PGresult *result,
+                                 perhaps_error *error)
+{
+    return fail_doing(source, result, "read", error);
+}
+
+int perhaps__guard_postgres_fail_log(const struct perhaps__guard_postgres_source *source, const PGresult *result,
+                                     perhaps_error *error)
+{
+    if (!has_state(result, "42501")) { // insufficient_privilege
+        return fail_doing(source, result, "change the log of", error);
+    }
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_IO, .subject = source->name};
+    char words[WORDS];
+    return perhaps__guard_fail(error, failure,
+                               "the role may not change the log (%s); connect as the table's owner, with the right to "
+                               "create in its schema; to shorten the log, it needs INSERT and DELETE there",
+                               say(source, result, words, sizeof words));
 }
 
 int perhaps__guard_postgres_refuse(const struct perhaps__guard_postgres_source *source, int code, perhaps_error *error,
@@ -99,6 +129,29 @@ static int refuse_server(const struct perhaps__guard_postgres_source *source, pe
 {
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->name};
     return perhaps__guard_fail(error, failure, "%s", reason);
+}
+
+/* ---------------------------------------------------------------- questions */
+
+PGresult *perhaps__guard_postgres_ask(const struct perhaps__guard_postgres_source *source, const char *sql,
+                                      const char *const values[], int count, int *code, perhaps_error *error)
+{
+    PGresult *result = PQexecParams(source->connection, sql, count, NULL, values, NULL, NULL, 0);
+    if (PQresultStatus(result) == PGRES_TUPLES_OK) {
+        return result;
+    }
+    *code = perhaps__guard_postgres_fail(source, result, error);
+    PQclear(result);
+    return NULL;
+}
+
+int perhaps__guard_postgres_run(const struct perhaps__guard_postgres_source *source, const char *sql,
+                                perhaps_error *error)
+{
+    PGresult *result = PQexec(source->connection, sql);
+    int code = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : perhaps__guard_postgres_fail(source, result, error);
+    PQclear(result);
+    return code;
 }
 
 /* ---------------------------------------------------------------- the address */
@@ -191,10 +244,7 @@ static int set_session(const struct perhaps__guard_postgres_source *source, perh
                    "SET default_transaction_read_only = on; "
                    "SET default_transaction_isolation = 'read committed'; SET lock_timeout = %u",
                    wait < INT_MAX ? wait : INT_MAX);
-    PGresult *result = PQexec(source->connection, sql);
-    int code = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : perhaps__guard_postgres_fail(source, result, error);
-    PQclear(result);
-    return code;
+    return perhaps__guard_postgres_run(source, sql, error);
 }
 
 // A conversion between client and server would give the same text other bytes, and several texts the same.
@@ -270,6 +320,7 @@ void perhaps__guard_postgres_disconnect(struct perhaps__guard_postgres_source *s
     free(source->keys);
     free(source->look_up);
     source->connection = NULL;
+    source->relation = 0;
     source->keys = NULL;
     source->look_up = NULL;
 }

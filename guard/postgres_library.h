@@ -20,6 +20,7 @@
     X(PQdescribePrepared)                                                                                              \
     X(PQerrorMessage)                                                                                                  \
     X(PQescapeIdentifier)                                                                                              \
+    X(PQescapeLiteral)                                                                                                 \
     X(PQexec)                                                                                                          \
     X(PQexecParams)                                                                                                    \
     X(PQexecPrepared)                                                                                                  \
@@ -64,6 +65,7 @@ int perhaps__guard_libpq_load(perhaps_error *error);
 #define PQdescribePrepared perhaps__guard_libpq.PQdescribePrepared
 #define PQerrorMessage perhaps__guard_libpq.PQerrorMessage
 #define PQescapeIdentifier perhaps__guard_libpq.PQescapeIdentifier
+#define PQescapeLiteral perhaps__guard_libpq.PQescapeLiteral
 #define PQexec perhaps__guard_libpq.PQexec
 #define PQexecParams perhaps__guard_libpq.PQexecParams
 #define PQexecPrepared perhaps__guard_libpq.PQexecPrepared
