@@ -184,15 +184,17 @@ static int believe(const struct perhaps__guard_postgres_source *source,
                    const struct perhaps__guard_postgres_place *then, const struct perhaps__guard_postgres_found *found,
                    const struct perhaps__guard_postgres_rows *rows, perhaps_error *error)
 {
+    if (rows->truncated > 0) {
+        return cannot_tell(source, error, "the table was emptied (TRUNCATE)");
+    }
     if (strcmp(found->signature, then->signature) != 0) {
         return cannot_tell(source, error,
                            "table, column or log are others than then, or were altered or rewritten, so that the log "
                            "may have gaps");
     }
-    if (rows->rows_then != then->rows || rows->sum_then != then->sum) {
-        return cannot_tell(source, error, "its log does not reach back so far, or is one of another history");
-    }
-    return rows->truncated > 0 ? cannot_tell(source, error, "the table was emptied (TRUNCATE)") : 0;
+    return rows->rows_then == then->rows && rows->sum_then == then->sum
+               ? 0
+               : cannot_tell(source, error, "its log does not reach back so far, or is one of another history");
 }
 
 // Three truth values follow the key.

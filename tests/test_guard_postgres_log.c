@@ -220,7 +220,7 @@ static void check_gap(const char *sql, const char *words)
 static void test_gaps(void **state)
 {
     install_log();
-    check_gap("INSERT INTO t(k) VALUES ('700'); TRUNCATE t; INSERT INTO t(k) VALUES ('1')", "rewritten");
+    check_gap("INSERT INTO t(k) VALUES ('700'); TRUNCATE t; INSERT INTO t(k) VALUES ('1')", "(TRUNCATE)");
     check_gap("ALTER TABLE t DISABLE TRIGGER \"perhaps_log.t.k.insert\"; INSERT INTO t(k) VALUES ('701');"
               "ALTER TABLE t ENABLE ALWAYS TRIGGER \"perhaps_log.t.k.insert\"",
               "altered");
@@ -229,9 +229,14 @@ static void test_gaps(void **state)
               "another history");
     check_gap("DELETE FROM " LOG " WHERE ctid = (SELECT min(ctid) FROM " LOG ")", "does not reach back");
     const struct setting setting = CUCKOO_FOLLOWS;
-    perhaps_guard *guard = NULL;
     perhaps_error error = {.size = sizeof error};
     perhaps_store_changes changes;
+    // As a dump of another server has it, whose transactions have larger numbers: they would be new at every look.
+    perhaps_guard *guard = start_guard(&setting);
+    rebuild(guard);
+    write_sql("INSERT INTO " LOG "(xid, delta, key) VALUES ('99999999999', 1, '7')");
+    catch_up(guard, 1, "another server's");
+    perhaps_guard_free(guard);
     write_sql("DELETE FROM " LOG); // until it is removed, there is none
     open_at(server());
     assert_code(perhaps_store_postgres_changes(postgres, &changes, &error), PERHAPS_E_UNSUPPORTED, &error);

@@ -142,7 +142,7 @@ class Watching(PostgresCase):
         process = self.watch()
         self.ask_all(process)
         self.db.execute("TRUNCATE t; INSERT INTO t(k) VALUES ('resident'), ('other')")
-        wait_until(lambda: "rewritten" in self.errors(), "it says why it makes the filter anew")
+        wait_until(lambda: "(TRUNCATE)" in self.errors(), "it says why it makes the filter anew")
         self.wait_for(process, "other")
         self.ask_all(process)
         self.end_by(process, signal.SIGTERM)
