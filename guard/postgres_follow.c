@@ -94,17 +94,20 @@ static int read_log(const struct perhaps__guard_postgres_source *source, const s
                     const char *then, struct perhaps__guard_postgres_found *found,
                     struct perhaps__guard_postgres_rows *rows, perhaps_error *error)
 {
+    *rows = (struct perhaps__guard_postgres_rows){.snapshot = NULL};
     int code = perhaps__guard_postgres_log_find(log, source, found, error);
     if (code < 0) {
         return code;
     }
     if (!found->whole) {
-        return cannot_tell(source, error, NO_LOG);
+        (void)cannot_tell(source, error, NO_LOG);
+        return CANNOT_TELL;
     }
     code = perhaps__guard_postgres_log_read(log, source, then, rows, error);
     if (code == 0 && (rows->rows == 0 || rows->foreign > 0)) {
         free(rows->snapshot);
-        code = cannot_tell(source, error, rows->rows == 0 ? NO_LOG : FOREIGN);
+        (void)cannot_tell(source, error, rows->rows == 0 ? NO_LOG : FOREIGN);
+        return CANNOT_TELL;
     }
     return code;
 }
