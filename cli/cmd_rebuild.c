@@ -178,8 +178,8 @@ static int from_opened_store(struct rebuilding *r, const struct opened_store *st
 {
     perhaps_store_changes changes;
     perhaps_guard *guard = NULL;
-    bool followed = store->sqlite != NULL; // others are listed, and their filters have no position
-    if ((followed && store_changes(r->arguments, store, &changes) != STATUS_OK) ||
+    bool followed = false; // others are listed, and their filters have no position
+    if (store_changes_if_any(r->arguments, store, &followed, &changes) != STATUS_OK ||
         make_guard(r, store, followed ? &changes : NULL, &guard) != STATUS_OK) {
         return STATUS_ERROR;
     }

@@ -16,7 +16,7 @@ struct creation {
     perhaps_options options;
     const void *metadata; // borrowed
     size_t metadata_size;
-    perhaps_filter *present;     // of rebuild: in whose place the new one comes; one that is durable hands its file over
+    perhaps_filter *present; // of rebuild: in whose place the new one comes; one that is durable hands its file over
     const perhaps_filter *empty; // of rebuild: where no size is given, the plan is made from it and `planned`
     perhaps_plan_options planned;
     perhaps_filter *filter;

@@ -128,7 +128,7 @@ enum value_shape {
       "At the end, and with --watch at each look at the store, in one step: for the textfile collector of the node "   \
       "exporter.")                                                                                                     \
     X(INSTALL_LOG, IN(GUARD), 0, "install-log", NULL, VALUE_NONE, "install a log of the column in the store, and end", \
-      "A table and three triggers, which note what is inserted, updated and deleted, so that --watch learns exactly "  \
+      "A table and triggers, which note what is inserted, updated and deleted, so that --watch learns exactly "        \
       "what changed. No FILTER is named.")                                                                             \
     X(REMOVE_LOG, IN(GUARD), 0, "remove-log", NULL, VALUE_NONE, "remove that log, and end", "")                        \
     X(DISTINCT, IN(PLAN), 0, "distinct", "N", VALUE_TEXT, "how many distinct keys the store has now",                  \

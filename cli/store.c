@@ -26,13 +26,26 @@ static const char *postgres_conninfo(const char *store)
     return behind(store, postgres_prefix);
 }
 
+// Names a store by its first word alone: a password may follow.
+static int refuse_form(const struct arguments *arguments, const char *store)
+{
+    size_t word = strspn(store, "abcdefghijklmnopqrstuvwxyz");
+    if (store[word] != ':') {
+        return fail_usage(command_rows[arguments->command].name,
+                          "--store: it begins neither with sqlite: nor with postgres:, as sqlite:PATH and "
+                          "postgres:CONNINFO do");
+    }
+    return fail_usage(command_rows[arguments->command].name,
+                      "--store: '%.*s:%s' is not of the form sqlite:PATH or postgres:CONNINFO", (int)word, store,
+                      store[word + 1] == '\0' ? "" : "...");
+}
+
 static int check_store(const struct arguments *arguments)
 {
     const char *store = arguments->values[OPTION_STORE];
     const char *path = behind(store, sqlite_prefix);
     if ((path == NULL || path[0] == '\0') && postgres_conninfo(store) == NULL) {
-        return fail_usage(command_rows[arguments->command].name,
-                          "--store: '%s' is not of the form sqlite:PATH or postgres:CONNINFO", store);
+        return refuse_form(arguments, store);
     }
     if (path != NULL && given(arguments, OPTION_SCHEMA)) {
         return fail_usage(command_rows[arguments->command].name, "--schema: a SQLite database has none");
@@ -107,18 +120,24 @@ static int open_postgres(struct opened_store *opened, const char *conninfo, cons
     return STATUS_OK;
 }
 
-int store_open(const struct arguments *arguments, struct opened_store *opened)
+// They were checked.
+static perhaps_store_options options_of(const struct arguments *arguments)
 {
-    const char *store = arguments->values[OPTION_STORE];
-    *opened = (struct opened_store){.name = store};
-    (void)read_canonical(arguments, &opened->canonical);
     perhaps_store_options options = {.size = sizeof options,
                                      .schema = arguments->values[OPTION_SCHEMA],
                                      .table = arguments->values[OPTION_TABLE],
                                      .column = arguments->values[OPTION_COLUMN],
                                      .query = arguments->values[OPTION_QUERY],
-                                     .canonical = opened->canonical,
                                      .wait_milliseconds = given(arguments, OPTION_NO_WAIT) ? 0 : BUSY_MILLISECONDS};
+    (void)read_canonical(arguments, &options.canonical);
+    return options;
+}
+
+int store_open(const struct arguments *arguments, struct opened_store *opened)
+{
+    const char *store = arguments->values[OPTION_STORE];
+    perhaps_store_options options = options_of(arguments);
+    *opened = (struct opened_store){.name = store, .canonical = options.canonical};
     const char *path = behind(store, sqlite_prefix);
     return path != NULL ? open_sqlite(opened, path, &options)
                         : open_postgres(opened, postgres_conninfo(store), &options);
@@ -132,14 +151,28 @@ void store_close(struct opened_store *opened)
 
 int store_changes(const struct arguments *arguments, const struct opened_store *opened, perhaps_store_changes *changes)
 {
-    if (opened->sqlite == NULL) {
-        return fail_usage(command_rows[arguments->command].name,
-                          "--store: a PostgreSQL database does not tell what changed; only SQLite's can be followed");
-    }
     perhaps_error error = {.size = sizeof error};
-    int code =
-        perhaps_store_sqlite_changes(opened->sqlite, given(arguments, OPTION_APPEND_ONLY) ? 1 : 0, changes, &error);
+    if (opened->postgres != NULL && given(arguments, OPTION_APPEND_ONLY)) {
+        return fail_usage(command_rows[arguments->command].name,
+                          "--append-only: a PostgreSQL table has no row ids; install a log (--install-log)");
+    }
+    int code = opened->postgres != NULL
+                   ? perhaps_store_postgres_changes(opened->postgres, changes, &error)
+                   : perhaps_store_sqlite_changes(opened->sqlite, given(arguments, OPTION_APPEND_ONLY) ? 1 : 0, changes,
+                                                  &error);
     return code < 0 ? fail_library(opened->name, code, &error) : STATUS_OK;
+}
+
+int store_changes_if_any(const struct arguments *arguments, const struct opened_store *opened, bool *any,
+                         perhaps_store_changes *changes)
+{
+    perhaps_error error = {.size = sizeof error};
+    int code = opened->postgres != NULL ? perhaps_store_postgres_changes(opened->postgres, changes, &error) : 0;
+    *any = code != PERHAPS_E_UNSUPPORTED;
+    if (code < 0) {
+        return *any ? fail_library(opened->name, code, &error) : STATUS_OK;
+    }
+    return store_changes(arguments, opened, changes);
 }
 
 static int refuse_for_log(const struct arguments *arguments, const char *option)
@@ -150,11 +183,25 @@ static int refuse_for_log(const struct arguments *arguments, const char *option)
     if (arguments->operand_count > 0) {
         return fail_usage("guard", "'%s' is one operand too many for %s", arguments->operands[0], option);
     }
-    if (behind(arguments->values[OPTION_STORE], sqlite_prefix) == NULL || given(arguments, OPTION_QUERY) ||
-        given(arguments, OPTION_CANONICAL)) {
-        return fail_usage("guard", "%s: only a column of a SQLite table has a log, as it is", option);
+    if (given(arguments, OPTION_QUERY) || given(arguments, OPTION_CANONICAL)) {
+        return fail_usage("guard", "%s: only a column of a table has a log, as it is", option);
     }
     return STATUS_OK;
+}
+
+static int change_sqlite(const char *path, const perhaps_store_options *options, bool install, perhaps_error *error)
+{
+    return install ? perhaps_store_sqlite_install_log(path, options->table, options->column, options->wait_milliseconds,
+                                                      error)
+                   : perhaps_store_sqlite_remove_log(path, options->table, options->column, options->wait_milliseconds,
+                                                     error);
+}
+
+static int change_postgres(const char *conninfo, const perhaps_store_options *options, bool install,
+                           perhaps_error *error)
+{
+    return install ? perhaps_store_postgres_install_log(conninfo, options, error)
+                   : perhaps_store_postgres_remove_log(conninfo, options, error);
 }
 
 int store_change_log(const struct arguments *arguments)
@@ -163,20 +210,20 @@ int store_change_log(const struct arguments *arguments)
     if (refuse_for_log(arguments, install ? "--install-log" : "--remove-log") != STATUS_OK) {
         return STATUS_ERROR;
     }
-    const char *path = behind(arguments->values[OPTION_STORE], sqlite_prefix);
-    const char *table = arguments->values[OPTION_TABLE];
-    const char *column = arguments->values[OPTION_COLUMN];
-    unsigned wait = given(arguments, OPTION_NO_WAIT) ? 0 : BUSY_MILLISECONDS;
+    const char *store = arguments->values[OPTION_STORE];
+    const char *path = behind(store, sqlite_prefix);
+    perhaps_store_options options = options_of(arguments);
     perhaps_error error = {.size = sizeof error};
-    int code = install ? perhaps_store_sqlite_install_log(path, table, column, wait, &error)
-                       : perhaps_store_sqlite_remove_log(path, table, column, wait, &error);
+    int code = path != NULL ? change_sqlite(path, &options, install, &error)
+                            : change_postgres(postgres_conninfo(store), &options, install, &error);
+    const char *name = path != NULL ? path : "postgres"; // an address can hold a password
     if (code < 0) {
-        return fail_library(path, code, &error);
+        return fail_library(name, code, &error);
     }
     if (!given(arguments, OPTION_QUIET)) {
         const char *done = install ? "a log was installed for" : "the log was removed of";
         const char *idle = install ? "there is a log already for" : "there is no log of";
-        tell(path, "%s column %s of table %s", code > 0 ? done : idle, column, table);
+        tell(name, "%s column %s of table %s", code > 0 ? done : idle, options.column, options.table);
     }
     return STATUS_OK;
 }

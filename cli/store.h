@@ -5,6 +5,7 @@
 #define PERHAPS_CLI_STORE_H
 
 #include <perhaps/guard.h>
+#include <stdbool.h>
 
 struct arguments;
 
@@ -26,6 +27,10 @@ void store_close(struct opened_store *opened);
 
 // How it is followed, by --append-only. Complains where it cannot be.
 int store_changes(const struct arguments *arguments, const struct opened_store *opened, perhaps_store_changes *changes);
+
+// The same where the store may not be one that can be followed (a PostgreSQL column without a log): *any is false then.
+int store_changes_if_any(const struct arguments *arguments, const struct opened_store *opened, bool *any,
+                         perhaps_store_changes *changes);
 
 // --install-log and --remove-log; the options were checked.
 int store_change_log(const struct arguments *arguments);

@@ -59,8 +59,20 @@ static const char *say(const struct perhaps__guard_postgres_source *source, cons
     return perhaps__guard_postgres_words(primary != NULL ? primary : PQerrorMessage(source->connection), text, room);
 }
 
-int perhaps__guard_postgres_fail(const struct perhaps__guard_postgres_source *source, const PGresult *result,
-                                 perhaps_error *error)
+int perhaps__guard_postgres_fail_memory(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
+{
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = source->name};
+    return perhaps__guard_fail(error, failure, "there is no memory for a question; allow this program more");
+}
+
+static bool has_state(const PGresult *result, const char *wanted)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    return state != NULL && strcmp(state, wanted) == 0;
+}
+
+static int fail_doing(const struct perhaps__guard_postgres_source *source, const PGresult *result, const char *doing,
+                      perhaps_error *error)
 {
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_IO, .subject = source->name};
     char words[WORDS];
@@ -70,19 +82,37 @@ int perhaps__guard_postgres_fail(const struct perhaps__guard_postgres_source *so
                                    "the connection to the server is lost (%s); see that it runs, and try again", words);
     }
     if (result == NULL) {
-        failure.code = PERHAPS_E_MEMORY;
-        return perhaps__guard_fail(error, failure, "there is no memory for a question; allow this program more");
+        return perhaps__guard_postgres_fail_memory(source, error);
     }
-    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    if (state != NULL && strcmp(state, "55P03") == 0) { // lock_not_available
+    if (has_state(result, "55P03")) { // lock_not_available
         return perhaps__guard_fail(error, failure,
                                    "another session kept the table locked for longer than %u ms (%s); wait until it is "
                                    "done, or allow more time",
                                    source->options->wait_milliseconds, words);
     }
     char what[WORDS];
-    return perhaps__guard_fail(error, failure, "PostgreSQL cannot read %s (%s); mend that, or give another",
+    return perhaps__guard_fail(error, failure, "PostgreSQL cannot %s %s (%s); mend that, or give another", doing,
                                perhaps__guard_store_describe(source->options, source->kind, what, sizeof what), words);
+}
+
+int perhaps__guard_postgres_fail(const struct perhaps__guard_postgres_source *source, const PGresult *result,
+                                 perhaps_error *error)
+{
+    return fail_doing(source, result, "read", error);
+}
+
+int perhaps__guard_postgres_fail_log(const struct perhaps__guard_postgres_source *source, const PGresult *result,
+                                     perhaps_error *error)
+{
+    if (!has_state(result, "42501")) { // insufficient_privilege
+        return fail_doing(source, result, "change the log of", error);
+    }
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_IO, .subject = source->name};
+    char words[WORDS];
+    return perhaps__guard_fail(error, failure,
+                               "the role may not change the log (%s); connect as the table's owner, with the right to "
+                               "create in its schema; to shorten the log, it needs INSERT and DELETE there",
+                               say(source, result, words, sizeof words));
 }
 
 int perhaps__guard_postgres_refuse(const struct perhaps__guard_postgres_source *source, int code, perhaps_error *error,
@@ -99,6 +129,81 @@ static int refuse_server(const struct perhaps__guard_postgres_source *source, pe
 {
     struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->name};
     return perhaps__guard_fail(error, failure, "%s", reason);
+}
+
+/* ---------------------------------------------------------------- questions */
+
+PGresult *perhaps__guard_postgres_ask(const struct perhaps__guard_postgres_source *source, const char *sql,
+                                      const char *const values[], int count, int *code, perhaps_error *error)
+{
+    PGresult *result = PQexecParams(source->connection, sql, count, NULL, values, NULL, NULL, 0);
+    if (PQresultStatus(result) == PGRES_TUPLES_OK) {
+        return result;
+    }
+    *code = perhaps__guard_postgres_fail(source, result, error);
+    PQclear(result);
+    return NULL;
+}
+
+int perhaps__guard_postgres_run(const struct perhaps__guard_postgres_source *source, const char *sql,
+                                perhaps_error *error)
+{
+    PGresult *result = PQexec(source->connection, sql);
+    int code = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : perhaps__guard_postgres_fail(source, result, error);
+    PQclear(result);
+    return code;
+}
+
+/* ---------------------------------------------------------------- the address */
+
+// What libpq says of an address that it cannot read quotes it, in the user's language: the password, or a part of it, with
+// it. So none of its words are handed on.
+static int refuse_address(perhaps_error *error, const char *why)
+{
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = "conninfo"};
+    return perhaps__guard_fail(error, failure,
+                               "%s; it is not shown, as it may hold a password. It has the form \"dbname=shop "
+                               "host=db.example\" or postgresql://USER@HOST/DATABASE",
+                               why);
+}
+
+// In a URI, a password with an @ or a / of its own ends at that: what follows would be taken for a part of the host, the port
+// or the database, and be shown as such.
+static bool has_stray_at(const char *address)
+{
+    const char *behind = strstr(address, "://");
+    if (strncmp(address, "postgres://", 11) != 0 && strncmp(address, "postgresql://", 13) != 0) {
+        return false;
+    }
+    behind += 3;
+    size_t end = strcspn(behind, "@/?");
+    if (behind[end] == '@') {
+        end += 1 + strcspn(behind + end + 1, "@?");
+    } else if (behind[end] == '/') {
+        end += strcspn(behind + end, "@?");
+    }
+    return behind[end] == '@';
+}
+
+// What is neither a URI nor has an = is the name of a database to libpq.
+static int check_address(const char *address, perhaps_error *error)
+{
+    bool uri = strncmp(address, "postgres://", 11) == 0 || strncmp(address, "postgresql://", 13) == 0;
+    if (!uri && strchr(address, '=') == NULL) {
+        return strchr(address, '@') == NULL ? 0 : refuse_address(error, "the address is no URI, and has an @");
+    }
+    char *words = NULL;
+    PQconninfoOption *parsed = PQconninfoParse(address, &words);
+    bool readable = parsed != NULL;
+    PQconninfoFree(parsed);
+    PQfreemem(words);
+    if (!readable) {
+        return refuse_address(error, "PostgreSQL's library cannot read the address, or does not know an option in it");
+    }
+    return uri && has_stray_at(address)
+               ? refuse_address(error,
+                                "the address has an @ too many: in a password, @ is written as %40, and / as %2F")
+               : 0;
 }
 
 /* ---------------------------------------------------------------- connecting */
@@ -139,10 +244,7 @@ static int set_session(const struct perhaps__guard_postgres_source *source, perh
                    "SET default_transaction_read_only = on; "
                    "SET default_transaction_isolation = 'read committed'; SET lock_timeout = %u",
                    wait < INT_MAX ? wait : INT_MAX);
-    PGresult *result = PQexec(source->connection, sql);
-    int code = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : perhaps__guard_postgres_fail(source, result, error);
-    PQclear(result);
-    return code;
+    return perhaps__guard_postgres_run(source, sql, error);
 }
 
 // A conversion between client and server would give the same text other bytes, and several texts the same.
@@ -192,6 +294,10 @@ static int judge_server(struct perhaps__guard_postgres_source *source, perhaps_e
 
 int perhaps__guard_postgres_connect(struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
+    int code = check_address(source->conninfo, error);
+    if (code < 0) {
+        return code;
+    }
     // What comes later wins: conninfo over our patience. A host that is gone would otherwise be waited for for minutes.
     const char *const own_patience[] = {"connect_timeout", "dbname", "fallback_application_name", NULL};
     const char *const own_values[] = {"10", source->conninfo, "perhaps", NULL};
@@ -214,6 +320,7 @@ void perhaps__guard_postgres_disconnect(struct perhaps__guard_postgres_source *s
     free(source->keys);
     free(source->look_up);
     source->connection = NULL;
+    source->relation = 0;
     source->keys = NULL;
     source->look_up = NULL;
 }

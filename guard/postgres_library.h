@@ -14,10 +14,13 @@
 #define PERHAPS__GUARD_LIBPQ_FUNCTIONS(X)                                                                              \
     X(PQclear)                                                                                                         \
     X(PQconnectdbParams)                                                                                               \
+    X(PQconninfoFree)                                                                                                  \
+    X(PQconninfoParse)                                                                                                 \
     X(PQdb)                                                                                                            \
     X(PQdescribePrepared)                                                                                              \
     X(PQerrorMessage)                                                                                                  \
     X(PQescapeIdentifier)                                                                                              \
+    X(PQescapeLiteral)                                                                                                 \
     X(PQexec)                                                                                                          \
     X(PQexecParams)                                                                                                    \
     X(PQexecPrepared)                                                                                                  \
@@ -56,10 +59,13 @@ int perhaps__guard_libpq_load(perhaps_error *error);
 #ifndef PERHAPS__GUARD_LIBPQ_UNNAMED
 #define PQclear perhaps__guard_libpq.PQclear
 #define PQconnectdbParams perhaps__guard_libpq.PQconnectdbParams
+#define PQconninfoFree perhaps__guard_libpq.PQconninfoFree
+#define PQconninfoParse perhaps__guard_libpq.PQconninfoParse
 #define PQdb perhaps__guard_libpq.PQdb
 #define PQdescribePrepared perhaps__guard_libpq.PQdescribePrepared
 #define PQerrorMessage perhaps__guard_libpq.PQerrorMessage
 #define PQescapeIdentifier perhaps__guard_libpq.PQescapeIdentifier
+#define PQescapeLiteral perhaps__guard_libpq.PQescapeLiteral
 #define PQexec perhaps__guard_libpq.PQexec
 #define PQexecParams perhaps__guard_libpq.PQexecParams
 #define PQexecPrepared perhaps__guard_libpq.PQexecPrepared

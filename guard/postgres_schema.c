@@ -14,27 +14,6 @@
 
 #define GIVE_BYTEWISE "give a column that compares bytewise"
 
-/* ---------------------------------------------------------------- questions about the schema */
-
-// Asks with up to three texts; NULL is the value NULL. *error is set when the result is NULL.
-static PGresult *ask(const struct perhaps__guard_postgres_source *source, const char *sql, const char *const values[],
-                     int count, int *code, perhaps_error *error)
-{
-    PGresult *result = PQexecParams(source->connection, sql, count, NULL, values, NULL, NULL, 0);
-    if (PQresultStatus(result) == PGRES_TUPLES_OK) {
-        return result;
-    }
-    *code = perhaps__guard_postgres_fail(source, result, error);
-    PQclear(result);
-    return NULL;
-}
-
-static int fail_memory(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
-{
-    struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = source->name};
-    return perhaps__guard_fail(error, failure, "there is no memory for a question; allow this program more");
-}
-
 /* ---------------------------------------------------------------- does it exist? */
 
 #define RELATIONS                                                                                                      \
@@ -46,10 +25,11 @@ static int fail_no_table(const struct perhaps__guard_postgres_source *source, pe
 {
     int code = 0;
     const char *const schema[] = {source->options->schema};
-    PGresult *result = ask(source,
-                           "SELECT pg_catalog.string_agg(c.relname, ', ' ORDER BY c.relname)" RELATIONS
-                           " AND n.nspname NOT IN ('pg_catalog', 'information_schema')",
-                           schema, 1, &code, error);
+    PGresult *result =
+        perhaps__guard_postgres_ask(source,
+                                    "SELECT pg_catalog.string_agg(c.relname, ', ' ORDER BY c.relname)" RELATIONS
+                                    " AND n.nspname NOT IN ('pg_catalog', 'information_schema')",
+                                    schema, 1, &code, error);
     if (result == NULL) {
         return code;
     }
@@ -67,10 +47,11 @@ static int fail_no_column(const struct perhaps__guard_postgres_source *source, c
                           perhaps_error *error)
 {
     int code = 0;
-    PGresult *result = ask(source,
-                           "SELECT pg_catalog.string_agg(attname, ', ' ORDER BY attnum) FROM pg_catalog.pg_attribute"
-                           " WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped",
-                           &relation, 1, &code, error);
+    PGresult *result = perhaps__guard_postgres_ask(
+        source,
+        "SELECT pg_catalog.string_agg(attname, ', ' ORDER BY attnum) FROM pg_catalog.pg_attribute"
+        " WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped",
+        &relation, 1, &code, error);
     if (result == NULL) {
         return code;
     }
@@ -85,10 +66,11 @@ static int check_column(const struct perhaps__guard_postgres_source *source, con
 {
     int code = 0;
     const char *const names[] = {relation, source->options->column};
-    PGresult *result = ask(source,
-                           "SELECT attnum < 0 FROM pg_catalog.pg_attribute"
-                           " WHERE attrelid = $1::pg_catalog.oid AND attname = $2 AND NOT attisdropped",
-                           names, 2, &code, error);
+    PGresult *result =
+        perhaps__guard_postgres_ask(source,
+                                    "SELECT attnum < 0 FROM pg_catalog.pg_attribute"
+                                    " WHERE attrelid = $1::pg_catalog.oid AND attname = $2 AND NOT attisdropped",
+                                    names, 2, &code, error);
     if (result == NULL) {
         return code;
     }
@@ -115,7 +97,7 @@ static int make_keys(struct perhaps__guard_postgres_source *source, const char *
     PQfreemem(quoted_schema);
     PQfreemem(table);
     PQfreemem(column);
-    return source->keys == NULL ? fail_memory(source, error) : 0;
+    return source->keys == NULL ? perhaps__guard_postgres_fail_memory(source, error) : 0;
 }
 
 // `row` has the schema, what kind of relation it is, and its number.
@@ -128,6 +110,7 @@ static int check_relation(struct perhaps__guard_postgres_source *source, const P
         return perhaps__guard_postgres_refuse(source, PERHAPS_E_UNSUPPORTED, error,
                                               "is compared by another server, not by this one", GIVE_BYTEWISE);
     }
+    source->relation = (Oid)strtoul(PQgetvalue(row, 0, 2), NULL, 10);
     int code = check_column(source, PQgetvalue(row, 0, 2), error);
     return code < 0 ? code : make_keys(source, PQgetvalue(row, 0, 0), error);
 }
@@ -136,8 +119,8 @@ static int check_table(struct perhaps__guard_postgres_source *source, perhaps_er
 {
     int code = 0;
     const char *const names[] = {source->options->schema, source->options->table};
-    PGresult *result =
-        ask(source, "SELECT n.nspname, c.relkind, c.oid" RELATIONS " AND c.relname = $2", names, 2, &code, error);
+    PGresult *result = perhaps__guard_postgres_ask(
+        source, "SELECT n.nspname, c.relkind, c.oid" RELATIONS " AND c.relname = $2", names, 2, &code, error);
     if (result == NULL) {
         return code;
     }
@@ -198,7 +181,7 @@ static int check_queries(struct perhaps__guard_postgres_source *source, perhaps_
     if (code == 0 && options->list != NULL) {
         code = check_query(source, "list", options->list, 0, error);
         source->keys = perhaps__guard_postgres_print("%s", options->list);
-        code = code == 0 && source->keys == NULL ? fail_memory(source, error) : code;
+        code = code == 0 && source->keys == NULL ? perhaps__guard_postgres_fail_memory(source, error) : code;
     }
     return code;
 }
@@ -211,14 +194,14 @@ static int refuse_type(const struct perhaps__guard_postgres_source *source, Oid 
     (void)snprintf(number, sizeof number, "%u", type);
     const char *const values[] = {number};
     int code = 0;
-    PGresult *result =
-        ask(source,
-            "SELECT pg_catalog.format_type(oid, NULL), CASE WHEN typname = 'citext' THEN"
-            " 'takes upper and lower case for one key' WHEN oid = 1042 THEN 'ignores spaces at the end of a key'"
-            " WHEN typcategory = 'N' THEN 'takes ''007'' and ''7'' for one number'"
-            " ELSE 'has several texts for one value' END"
-            " FROM pg_catalog.pg_type WHERE oid = $1::pg_catalog.oid",
-            values, 1, &code, error);
+    PGresult *result = perhaps__guard_postgres_ask(
+        source,
+        "SELECT pg_catalog.format_type(oid, NULL), CASE WHEN typname = 'citext' THEN"
+        " 'takes upper and lower case for one key' WHEN oid = 1042 THEN 'ignores spaces at the end of a key'"
+        " WHEN typcategory = 'N' THEN 'takes ''007'' and ''7'' for one number'"
+        " ELSE 'has several texts for one value' END"
+        " FROM pg_catalog.pg_type WHERE oid = $1::pg_catalog.oid",
+        values, 1, &code, error);
     if (result == NULL) {
         return code;
     }
@@ -286,7 +269,7 @@ static int judge_collation(const struct perhaps__guard_postgres_source *source, 
         " pg_catalog.pg_collation_for((SELECT q.key FROM (%s\n) AS q(key) LIMIT 0))::pg_catalog.regcollation",
         sql);
     if (text == NULL) {
-        return fail_memory(source, error);
+        return perhaps__guard_postgres_fail_memory(source, error);
     }
     const Oid types[] = {source->type};
     const char *const values[] = {NULL};
@@ -338,7 +321,7 @@ static int make_look_up(struct perhaps__guard_postgres_source *source, perhaps_e
         "SELECT q.key FROM (%s\n) AS q(key) WHERE %sq.key%s OPERATOR(pg_catalog.=) $1 LIMIT 1",
         query != NULL ? query : source->keys, source->before, source->after);
     if (source->look_up == NULL) {
-        return fail_memory(source, error);
+        return perhaps__guard_postgres_fail_memory(source, error);
     }
     PGresult *result =
         PQprepare(source->connection, PERHAPS__GUARD_POSTGRES_LOOK_UP, source->look_up, 1, &source->type);

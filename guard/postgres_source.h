@@ -21,6 +21,7 @@ struct perhaps__guard_postgres_source {
     char *look_up;      // the text of the look-up
     const char *before; // what is put before and after the SQL of a key, for that of its canonical form
     const char *after;
+    Oid relation;   // the table or view; 0 for a query
     Oid type;       // of the look-up's parameter
     bool text;      // keys are texts
     bool utf8;      // and the server keeps them as UTF-8
@@ -37,6 +38,19 @@ int perhaps__guard_postgres_check(struct perhaps__guard_postgres_source *source,
 // Describes what went wrong, for a result that is not as expected (NULL: none was made), and returns the code for it.
 int perhaps__guard_postgres_fail(const struct perhaps__guard_postgres_source *source, const PGresult *result,
                                  perhaps_error *error);
+
+// The same for the log of the column, which was to be changed.
+int perhaps__guard_postgres_fail_log(const struct perhaps__guard_postgres_source *source, const PGresult *result,
+                                     perhaps_error *error);
+int perhaps__guard_postgres_fail_memory(const struct perhaps__guard_postgres_source *source, perhaps_error *error);
+
+// Asks with texts as parameters; NULL is the value NULL. When the result is NULL, *code and *error are set.
+PGresult *perhaps__guard_postgres_ask(const struct perhaps__guard_postgres_source *source, const char *sql,
+                                      const char *const values[], int count, int *code, perhaps_error *error);
+
+// Runs statements that give nothing: 0, or the code for what went wrong.
+int perhaps__guard_postgres_run(const struct perhaps__guard_postgres_source *source, const char *sql,
+                                perhaps_error *error);
 
 // A complaint about the column or query: "WHAT IT IS REASON; REMEDY".
 int perhaps__guard_postgres_refuse(const struct perhaps__guard_postgres_source *source, int code, perhaps_error *error,

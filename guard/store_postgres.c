@@ -8,26 +8,11 @@
 #include <string.h>
 
 #include "fail.h"
-#include "postgres_source.h"
 #include "store_options.h"
+#include "store_postgres.h"
 
 // No value of PostgreSQL is longer than 1 GiB.
 #define LONGEST_VALUE ((size_t)1 << 30)
-
-struct perhaps_store_postgres {
-    struct perhaps__guard_postgres_source source;
-    perhaps_store_options *options;
-    char *conninfo;
-    pthread_mutex_t lock; // of the connection and its statement: questions take turns
-    int indexed;
-    char name[160]; // the source's, which is written again with each new connection
-};
-
-static int fail_memory(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
-{
-    struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY, .subject = source->name};
-    return perhaps__guard_fail(error, failure, "there is no memory for a key; allow this program more");
-}
 
 static int open_source(struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
@@ -41,9 +26,8 @@ static int open_source(struct perhaps__guard_postgres_source *source, perhaps_er
     return code;
 }
 
-// A source like the store's, with a connection of its own.
-static int open_another(const perhaps_store_postgres *postgres, struct perhaps__guard_postgres_source *source,
-                        perhaps_error *error)
+int perhaps__guard_postgres_open_another(const struct perhaps_store_postgres *postgres,
+                                         struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
     *source = (struct perhaps__guard_postgres_source){.conninfo = postgres->conninfo, .options = postgres->options};
     return open_source(source, error);
@@ -107,7 +91,7 @@ static int compare_row(const struct perhaps__guard_postgres_source *source, cons
     struct perhaps__guard_store_key found;
     if (!perhaps__guard_store_key_make(&found, source->options->canonical, PQgetvalue(result, 0, 0),
                                        (size_t)PQgetlength(result, 0, 0))) {
-        return fail_memory(source, error);
+        return perhaps__guard_postgres_fail_memory(source, error);
     }
     bool same = found.length == form->length && memcmp(found.bytes, form->bytes, form->length) == 0;
     free(found.owned);
@@ -176,7 +160,7 @@ static int contains(void *context, const void *key, size_t length, perhaps_error
     }
     struct perhaps__guard_store_key form;
     if (!perhaps__guard_store_key_make(&form, postgres->options->canonical, key, length)) {
-        return fail_memory(&postgres->source, error);
+        return perhaps__guard_postgres_fail_memory(&postgres->source, error);
     }
     (void)pthread_mutex_lock(&postgres->lock);
     int found = look_up(&postgres->source, &form, error);
@@ -195,7 +179,7 @@ static int visit_row(const struct perhaps__guard_postgres_source *source, const 
     struct perhaps__guard_store_key form;
     if (!perhaps__guard_store_key_make(&form, source->options->canonical, PQgetvalue(row, 0, 0),
                                        (size_t)PQgetlength(row, 0, 0))) {
-        return fail_memory(source, error);
+        return perhaps__guard_postgres_fail_memory(source, error);
     }
     int code = visit(visitor, form.bytes, form.length);
     free(form.owned);
@@ -224,26 +208,24 @@ static int visit_rows(const struct perhaps__guard_postgres_source *source, visit
 // before: a table that another session rewrote meanwhile (ALTER TABLE, TRUNCATE) is empty to it.
 static int begin_snapshot(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
-    PGresult *result = PQexec(source->connection, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY");
-    int code = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : perhaps__guard_postgres_fail(source, result, error);
-    PQclear(result);
-    return code;
+    return perhaps__guard_postgres_run(source, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", error);
 }
 
-static int list(const struct perhaps__guard_postgres_source *source, visit_key *visit, void *visitor,
-                perhaps_error *error)
+int perhaps__guard_postgres_list(const struct perhaps__guard_postgres_source *source, visit_key *visit, void *visitor,
+                                 perhaps_error *error)
 {
     char *sql = perhaps__guard_postgres_print("SELECT DISTINCT %sq.key%s FROM (%s\n) AS q(key) WHERE q.key IS NOT NULL",
                                               source->before, source->after, source->keys);
-    int code = sql == NULL ? fail_memory(source, error) : begin_snapshot(source, error);
-    if (code == 0 && PQsendQueryParams(source->connection, sql, 0, NULL, NULL, NULL, NULL, 1) == 0) {
-        code = perhaps__guard_postgres_fail(source, NULL, error);
-    } else if (code == 0) {
-        (void)PQsetSingleRowMode(source->connection);
-        code = visit_rows(source, visit, visitor, error);
+    if (sql == NULL) {
+        return perhaps__guard_postgres_fail_memory(source, error);
     }
+    int sent = PQsendQueryParams(source->connection, sql, 0, NULL, NULL, NULL, NULL, 1);
     free(sql);
-    return code;
+    if (sent == 0) {
+        return perhaps__guard_postgres_fail(source, NULL, error);
+    }
+    (void)PQsetSingleRowMode(source->connection);
+    return visit_rows(source, visit, visitor, error);
 }
 
 // A listing that is broken off ends when the server can write to nobody any more.
@@ -253,9 +235,10 @@ static int each_key(void *context, visit_key *visit, void *visitor, perhaps_erro
         return perhaps__guard_store_null("visit", error);
     }
     struct perhaps__guard_postgres_source source;
-    int code = open_another(context, &source, error);
+    int code = perhaps__guard_postgres_open_another(context, &source, error);
     if (code == 0) {
-        code = list(&source, visit, visitor, error);
+        code = begin_snapshot(&source, error);
+        code = code < 0 ? code : perhaps__guard_postgres_list(&source, visit, visitor, error);
         perhaps__guard_postgres_disconnect(&source);
     }
     return code;
@@ -266,7 +249,7 @@ static int count_distinct(const struct perhaps__guard_postgres_source *source, u
     char *sql = perhaps__guard_postgres_print("SELECT pg_catalog.count(DISTINCT %sq.key%s) FROM (%s\n) AS q(key)",
                                               source->before, source->after, source->keys);
     if (sql == NULL) {
-        return fail_memory(source, error);
+        return perhaps__guard_postgres_fail_memory(source, error);
     }
     PGresult *result = PQexec(source->connection, sql);
     free(sql);
@@ -286,7 +269,7 @@ static int count_keys(void *context, uint64_t *count, perhaps_error *error)
         return perhaps__guard_store_null("count", error);
     }
     struct perhaps__guard_postgres_source source;
-    int code = open_another(context, &source, error);
+    int code = perhaps__guard_postgres_open_another(context, &source, error);
     if (code == 0) {
         code = count_distinct(&source, count, error);
         perhaps__guard_postgres_disconnect(&source);
@@ -322,6 +305,7 @@ static perhaps_store_postgres *allocate(const char *conninfo, const perhaps_stor
         return NULL;
     }
     (void)pthread_mutex_init(&postgres->lock, NULL); // cannot fail with default attributes
+    (void)pthread_mutex_init(&postgres->following.lock, NULL);
     postgres->conninfo = perhaps__guard_postgres_print("%s", conninfo);
     postgres->options = perhaps__guard_store_options_copy(options);
     if (postgres->conninfo == NULL || postgres->options == NULL) {
@@ -350,7 +334,7 @@ int perhaps_store_postgres_open(const char *conninfo, const perhaps_store_option
         struct perhaps__guard_failure failure = {.code = PERHAPS_E_MEMORY};
         return perhaps__guard_fail(error, failure, "there is no memory to open the store; allow this program more");
     }
-    code = open_another(opened, &opened->source, error);
+    code = perhaps__guard_postgres_open_another(opened, &opened->source, error);
     if (code == 0) {
         code = read_plan(&opened->source, &opened->indexed, error);
     }
@@ -366,6 +350,8 @@ int perhaps_store_postgres_open(const char *conninfo, const perhaps_store_option
 void perhaps_store_postgres_close(perhaps_store_postgres *postgres)
 {
     if (postgres != NULL) {
+        perhaps__guard_postgres_stop_following(postgres);
+        (void)pthread_mutex_destroy(&postgres->following.lock);
         perhaps__guard_postgres_disconnect(&postgres->source);
         (void)pthread_mutex_destroy(&postgres->lock);
         free(postgres->options);

@@ -16,11 +16,38 @@ static void test_servers_that_are_not_there(void **state)
     assert_string_equal(error.subject, "shop@/nowhere");
     assert_contains_text(error.text, "No such file or directory");
     assert_null(strstr(error.text, "secret"));
-    (void)refused_by("host=/nowhere dbnam=shop", &options, PERHAPS_E_IO, "invalid connection option \"dbnam\"");
     char conninfo[256];
     (void)snprintf(conninfo, sizeof conninfo, "%s dbname=missing", server());
     error = refused_by(conninfo, &options, PERHAPS_E_IO, "database \"missing\" does not exist");
     assert_contains_text(error.subject, "missing@/tmp/");
+}
+
+// None of them has its password, or a part of it, in any text. What is not a URI at all is a name of a database to libpq.
+static void test_addresses_that_cannot_be_read(void **state)
+{
+    static const char *const addresses[] = {"host=/nowhere dbnam=shop",
+                                            "host=/nowhere password=secret word",
+                                            "host=/nowhere password='secret",
+                                            "host=/nowhere password=my secret=1",
+                                            "postgresql://me:secret%zz@nowhere/shop",
+                                            "postgresql://me:secret@[nowhere/shop",
+                                            "postgresql://me:secret@nowhere/shop?secret",
+                                            "postgresql://me:a@secret@nowhere/shop",
+                                            "postgresql://me:12/secret@nowhere/shop",
+                                            "postgres://me:pa/secret@nowhere/shop",
+                                            "mysql://me:secret@nowhere/shop?a=b",
+                                            "me:secret@nowhere/shop"};
+    perhaps_store_options options = column_of("t", "c");
+    for (size_t i = 0; i < COUNT(addresses); i++) {
+        perhaps_error error = refused_by(addresses[i], &options, PERHAPS_E_ARGUMENT, "it is not shown");
+        assert_string_equal(error.subject, "conninfo");
+        assert_null(strstr(error.text, "secret"));
+        assert_null(strstr(error.text, "nowhere"));
+    }
+    // These can be read: an @ in its place, or in a parameter, or as %40.
+    (void)refused_by("postgresql://me:secret@/shop?host=/nowhere", &options, PERHAPS_E_IO, "there is no connection");
+    (void)refused_by("postgresql://me:se%40cr%2Fet@/shop?host=/nowhere", &options, PERHAPS_E_IO, "no connection");
+    (void)refused_by("postgresql:///shop?host=@nowhere", &options, PERHAPS_E_IO, "there is no connection");
 }
 
 static void test_name_without_password(void **state)
@@ -314,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_servers_that_are_not_there),
+        TEST(test_addresses_that_cannot_be_read),
         TEST(test_name_without_password),
         TEST(test_server_that_goes_and_comes_back),
         TEST(test_sessions_that_are_ended),

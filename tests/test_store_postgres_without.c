@@ -20,6 +20,11 @@ static void test_without_postgres(void **state)
     assert_null(postgres);
     assert_int_equal(perhaps_store_postgres_open(NULL, &options, &postgres, &error), PERHAPS_E_ARGUMENT);
     assert_string_equal(error.subject, "conninfo");
+    assert_int_equal(perhaps_store_postgres_install_log("", &options, &error), PERHAPS_E_UNSUPPORTED);
+    assert_int_equal(perhaps_store_postgres_remove_log("", &options, &error), PERHAPS_E_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "was built without PostgreSQL"));
+    perhaps_store_changes changes;
+    assert_int_equal(perhaps_store_postgres_changes(NULL, &changes, &error), PERHAPS_E_ARGUMENT);
     options.column = NULL;
     assert_int_equal(perhaps_store_postgres_open("", &options, &postgres, &error), PERHAPS_E_ARGUMENT);
     perhaps_store store;

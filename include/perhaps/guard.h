@@ -175,7 +175,7 @@ PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite)
 
 /* A column or a query of a PostgreSQL database (13 or newer) as a store. `conninfo` is what libpq takes: "dbname=shop
  * host=/run/postgresql" or a URI "postgresql://..."; what it does not say comes from libpq's environment variables. All
- * sessions are read-only. Names are compared exactly, as pg_class has them: upper and lower case are two names.
+ * sessions are read-only, but for a log (perhaps_store_postgres_install_log()). Names are compared exactly, as pg_class has them: upper and lower case are two names.
  *
  * A key is in the store when a row has exactly its bytes in the column: text, varchar or bytea, or a domain over one. NULL
  * is no key. Text is taken as the server keeps it, without conversion.
@@ -190,7 +190,9 @@ PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite)
  *
  * Returns 0; PERHAPS_E_IO (no connection, a lock held for longer than wait_milliseconds, an error of the server; the text
  * has the server's own words); PERHAPS_E_UNSUPPORTED; PERHAPS_E_ARGUMENT (NULL, no such table or column: the text names
- * those that there are; a query that PostgreSQL does not take); PERHAPS_E_OPTION; PERHAPS_E_MEMORY.
+ * those that there are; a query that PostgreSQL does not take; an address that libpq cannot read, or a URI in which what
+ * seems to be a password has an @ or a / that is not written as %40 or %2F); PERHAPS_E_OPTION; PERHAPS_E_MEMORY. No text has
+ * the password, nor any part of an address that could not be read.
  *
  * perhaps_store_postgres_store() fills *store with callbacks on it, valid until perhaps_store_postgres_close(), which takes
  * NULL as well. Questions go through one connection and a statement prepared once; threads take turns. When the connection
@@ -294,6 +296,49 @@ PERHAPS_API int perhaps_store_sqlite_install_log(const char *path, const char *t
                                                  unsigned busy_milliseconds, perhaps_error *error);
 PERHAPS_API int perhaps_store_sqlite_remove_log(const char *path, const char *table, const char *column,
                                                 unsigned busy_milliseconds, perhaps_error *error);
+
+/* How a PostgreSQL store knows what changed: by a log that triggers write. Fills *changes with callbacks on a store, valid
+ * until that is closed; they have a connection of their own. A position is a snapshot of the server's transactions: what
+ * changed since is what was written by those that were not in the old one, and are in the new one, in whatever order they
+ * began, wrote, and were committed. A listing and its position see one snapshot.
+ *
+ * A position is believed only when the log has exactly the rows that it had there (their number, and the sum of random
+ * tokens), in the same database, for the same table, unaltered (numbers and versions of the table, its partitions, the column,
+ * the triggers and their function, and the table's file). Otherwise each_change returns 1: after TRUNCATE, after ALTER TABLE,
+ * VACUUM FULL or CLUSTER of the table, when a partition is made, attached or detached, when a trigger was switched off for a
+ * while, when the log was emptied, removed or forgotten by another filter's guard, and in a database that was restored from
+ * a dump. A standby that was promoted, or a server that was restored from a copy of its files, is believed when its log
+ * is that of the position, and then its table is, too; what another history wrote is noticed whatever the transactions'
+ * numbers are. What is not noticed: writes past the triggers (a superuser's changes of catalogues or files).
+ *
+ * The role needs SELECT on table and log, and for perhaps_guard_forget(), the only call that writes, also INSERT and DELETE on
+ * the log. Row security must not hide rows of either from it.
+ *
+ * Returns 0, PERHAPS_E_ARGUMENT (NULL), PERHAPS_E_UNSUPPORTED (no log is installed, or not a whole one; a view, a query or a
+ * canonical form, which have none), PERHAPS_E_IO, PERHAPS_E_MEMORY. A position has room for about 400 transactions that
+ * write at a time, for half as many where they began far apart; beyond that, the callbacks return PERHAPS_E_LIMIT. */
+PERHAPS_API int perhaps_store_postgres_changes(perhaps_store_postgres *postgres, perhaps_store_changes *changes,
+                                               perhaps_error *error);
+
+/* Installs the log for a column (options of schema, table and column alone), in one transaction: in the schema of the table,
+ * the table "perhaps_log.TABLE.COLUMN" and a function of that name (where that is longer than 54 bytes, with a digest in the
+ * place of the names), and four triggers that call it. They fire for every session, replication included, and write a row
+ * for an insert or a delete, two for an update that changes the key, one for TRUNCATE. Installed already: nothing is done. Or
+ * removes all of it. The session is the only one that may write, and ends with the call. Writers wait for it, and it for
+ * those that are at work, as long as wait_milliseconds. The log grows until perhaps_guard_forget(). While it is installed, the
+ * column must not be renamed: writes to the table would then fail; remove it first.
+ *
+ * The role must own the table, and be allowed to create in its schema. Writers need no rights on the log; another role
+ * that follows the store needs those named above: GRANT SELECT, INSERT, DELETE ON "perhaps_log.TABLE.COLUMN" TO ROLE.
+ *
+ * Returns 1 (done), 0 (there was nothing to do); PERHAPS_E_UNSUPPORTED (what perhaps_store_postgres_open() refuses, a view, a
+ * table that others inherit from or with a partition on another server, or other things have these names); PERHAPS_E_IO (also
+ * a role without the right, a lock held for longer); PERHAPS_E_ARGUMENT; PERHAPS_E_OPTION; PERHAPS_E_MEMORY. When it fails
+ * nothing has changed. */
+PERHAPS_API int perhaps_store_postgres_install_log(const char *conninfo, const perhaps_store_options *options,
+                                                   perhaps_error *error);
+PERHAPS_API int perhaps_store_postgres_remove_log(const char *conninfo, const perhaps_store_options *options,
+                                                  perhaps_error *error);
 
 /* ---------------------------------------------------------------- planning */
 

@@ -87,8 +87,11 @@ class Postgres(unittest.TestCase):
                 ({"column": "ctid"}, "is a system column"),
                 ({"column": "nmae"}, 'table "users" has no column "nmae"; it has: name, padded, id'),
                 ({"store": "postgres:host=/nowhere"}, "there is no connection to the server"),
-                ({"store": "postgres:nonsense=1"}, "invalid connection option"),
-                ({"store": "mysql:x"}, "is not of the form sqlite:PATH or postgres:CONNINFO")):
+                ({"store": "postgres:nonsense=1 password=secret"}, "library cannot read the address"),
+                ({"store": "postgres:host=x password='secret"}, "library cannot read the address"),
+                ({"store": "postgresql://tester:a@secret@nowhere/shop"}, "has an @ too many"),
+                ({"store": "mysql://tester:secret@nowhere/shop"}, "'mysql:...' is not of the form sqlite:PATH or postgres:"),
+                ({"store": "host=x password=secret"}, "begins neither with sqlite: nor with postgres:")):
             done = self.guard(keys="user 7\n", status=2, **options)
             self.assertIn(words, done.stderr)
             self.assertEqual(done.stdout, "")

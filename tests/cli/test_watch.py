@@ -30,8 +30,13 @@ STORE = ("--store", "sqlite:s.db", "--table", "t", "--column", "k")
 class WatchCase(Case):
     """A table of the keys 0 to 999 and one more, and guards that watch it."""
 
+    store = STORE
+
     def setUp(self):
         super().setUp()
+        self.make_table()
+
+    def make_table(self):
         self.db = sqlite3.connect(self.work / "s.db", isolation_level=None, timeout=PATIENCE)
         self.addCleanup(self.db.close)
         self.db.execute("PRAGMA synchronous = OFF")
@@ -41,7 +46,7 @@ class WatchCase(Case):
         self.db.executemany("INSERT INTO t(k) VALUES (?)", ((str(i),) for i in range(1000)))
 
     def install_log(self):
-        self.run_tool("guard", "--install-log", *STORE)
+        self.run_tool("guard", "--install-log", *self.store)
 
     def begin_journal(self, kind):
         self.run_tool("create", "-q", "--journal", "--kind", kind, "-n", "100", "f", "/dev/null")
@@ -49,7 +54,7 @@ class WatchCase(Case):
     def watch(self, *options, **more):
         with open(self.work / "errors", "wb") as errors:
             buffered = () if more.pop("buffered", False) else ("--line-buffered",)
-            return self.start("guard", "--watch", "f", *STORE, "--interval", "0.02", *buffered, *options,
+            return self.start("guard", "--watch", "f", *self.store, "--interval", "0.02", *buffered, *options,
                               stdin=more.pop("stdin", subprocess.PIPE), stderr=errors, **more)
 
     def errors(self):
@@ -95,6 +100,30 @@ class WatchCase(Case):
         self.db.execute("DELETE FROM t WHERE k = (SELECT k FROM t WHERE id = ?)", (ids[3],))
         self.db.execute("INSERT INTO t(k) VALUES (?), (?)", (str(generator.randrange(10**6)), str(ids[4])))
         self.db.execute("COMMIT" if generator.random() < 0.9 else "ROLLBACK")
+
+
+    def trim(self):
+        """Keeps the table from growing."""
+        self.db.execute("DELETE FROM t WHERE id IN (SELECT id FROM t WHERE id > 0 ORDER BY random() LIMIT max(0, ("
+                        "SELECT count(*) - 1500 FROM t)))")
+
+    def kill_again_and_again(self, generator, count, *options):
+        loaded = 0
+        for _ in range(count):
+            process = self.watch(*options)
+            self.ask_all(process)  # at once, while it loads
+            loaded += "brought up to date" in self.errors()
+            until = time.monotonic() + generator.random() * 0.4
+            killer = threading.Timer(generator.random() * 0.4, process.kill)
+            killer.start()
+            while time.monotonic() < until:
+                self.change(generator)
+            killer.join()
+            process.wait()
+            for _ in range(generator.randrange(4)):
+                self.change(generator)
+            self.trim()
+        return loaded
 
 
 class Signals(WatchCase):
@@ -435,47 +464,29 @@ class KillCase(WatchCase):
         super().setUp()
         self.generator = random.Random(20)
 
-    def kill_again_and_again(self, count, *options):
-        loaded = 0
-        for _ in range(count):
-            process = self.watch(*options)
-            self.ask_all(process)  # at once, while it loads
-            loaded += "brought up to date" in self.errors()
-            until = time.monotonic() + self.generator.random() * 0.4
-            killer = threading.Timer(self.generator.random() * 0.4, process.kill)
-            killer.start()
-            while time.monotonic() < until:
-                self.change(self.generator)
-            killer.join()
-            process.wait()
-            for _ in range(self.generator.randrange(4)):
-                self.change(self.generator)
-            self.db.execute("DELETE FROM t WHERE id IN (SELECT id FROM t WHERE id > 0 ORDER BY random() LIMIT max(0, ("
-                            "SELECT count(*) - 1500 FROM t)))")
-        return loaded
-
     def test_with_a_log(self):
         self.install_log()
         fifth = self.kills // 5
-        self.assertGreater(self.kill_again_and_again(fifth, "--kind", "cuckoo", "--interval", "0.01"), fifth // 2)
+        self.assertGreater(self.kill_again_and_again(self.generator, fifth, "--kind", "cuckoo", "--interval", "0.01"),
+                           fifth // 2)
 
     def test_bloom_in_wal_mode(self):
         self.db.execute("PRAGMA journal_mode = WAL")
         self.install_log()
-        self.kill_again_and_again(self.kills // 5, "--interval", "0.01")
+        self.kill_again_and_again(self.generator, self.kills // 5, "--interval", "0.01")
 
     def test_counting(self):
         self.install_log()
-        self.kill_again_and_again(self.kills // 5, "--kind", "counting", "--interval", "0.01")
+        self.kill_again_and_again(self.generator, self.kills // 5, "--kind", "counting", "--interval", "0.01")
 
     def test_with_a_journal(self):
         self.install_log()
         self.begin_journal("cuckoo")
         fifth = self.kills // 5
-        self.assertGreater(self.kill_again_and_again(fifth, "--interval", "0.01"), fifth // 2)
+        self.assertGreater(self.kill_again_and_again(self.generator, fifth, "--interval", "0.01"), fifth // 2)
 
     def test_without_a_log(self):
-        self.kill_again_and_again(self.kills - 4 * (self.kills // 5), "--interval", "0.01")
+        self.kill_again_and_again(self.generator, self.kills - 4 * (self.kills // 5), "--interval", "0.01")
 
 
 def main():
