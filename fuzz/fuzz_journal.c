@@ -3,9 +3,9 @@
 // them gives, byte for byte, what the same operations give that are done one by one. No key is lost that was not removed.
 //
 // Byte 0, what is done to the others before, so that the fuzzer gets past checksums, and where they are read:
-//   bits 0-1  0 nothing; 1 the header becomes the filter's own, 2 it only gets its checksum, 3 it becomes that of the
-//             generation before. But for 0, records get sequence and checksums; a type's bit 31 keeps the checksum of the
-//             head as it is, bit 30 that of the values, bit 29 the sequence
+//   bits 0-1  0 nothing; 1 the header becomes the filter's own, 2 it only gets its checksum, and that of the filter where it
+//             has zero, 3 it becomes that of the generation before. But for 0, records get sequence and checksums; a
+//             type's bit 31 keeps the checksum of the head as it is, bit 30 that of the values, bit 29 the sequence
 //   bit 2     from files, too
 //   bit 3     into a filter that threads may share
 // Byte 1: the kind of the filter (bits 0-2), and how many keys it has (bits 3-7). The others are the journal.
@@ -52,6 +52,9 @@ static uint64_t mend_head(uint8_t *bytes, unsigned how, const struct perhaps__id
 {
     struct perhaps__identity given = *identity;
     if (how == 2) {
+        if (perhaps__load_little(bytes + 40, 8) == 0) {
+            perhaps__store_little(bytes + 40, 8, identity->checksum);
+        }
         uint64_t sum = perhaps__checksum(bytes, PERHAPS_JOURNAL_HEAD - 8);
         perhaps__store_little(bytes + PERHAPS_JOURNAL_HEAD - 8, 8, sum);
         return sum;
