@@ -41,7 +41,11 @@ target_link_options(perhaps_compile INTERFACE -Wl,-z,relro,-z,now)
 target_compile_options(perhaps_compile INTERFACE -fno-semantic-interposition)
 
 if(PERHAPS_SANITIZE)
+  set(level -O1)
+  if(PERHAPS_SANITIZE MATCHES "fuzzer")
+    set(level -O2) # a sixth (lines) to a half (decode) more executions than -O1
+  endif()
   target_compile_options(perhaps_compile INTERFACE
-    -O1 -g -fno-omit-frame-pointer -fsanitize=${PERHAPS_SANITIZE} -fno-sanitize-recover=all)
+    ${level} -g -fno-omit-frame-pointer -fsanitize=${PERHAPS_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(perhaps_compile INTERFACE -fsanitize=${PERHAPS_SANITIZE})
 endif()

@@ -42,13 +42,34 @@ static uint8_t *encode(const perhaps_filter *filter, size_t *size)
     return bytes;
 }
 
+// A filter that is full, or holds as many copies as it can, says so, and answers as before.
+static bool add(perhaps_filter *filter, uint64_t hash)
+{
+    int before = perhaps_might_contain_hash(filter, hash);
+    int added = perhaps_add_hash(filter, hash);
+    int after = perhaps_might_contain_hash(filter, hash);
+    demand(before == 0 || before == 1, "no answer");
+    if (added < 0) {
+        demand(added == PERHAPS_E_FULL || added == PERHAPS_E_COPIES || added == PERHAPS_E_LIMIT, "an add fails");
+        demand(after == before, "a refused add changes an answer");
+        return false;
+    }
+    demand(added == !before, "an add and the answer before it do not agree");
+    demand(after == 1, "FALSE NEGATIVE");
+    return true;
+}
+
+// What was added is there to be removed, where the filter can, unless several layers have it.
 static void use(perhaps_filter *filter)
 {
+    bool there[16];
     for (uint64_t hash = 0; hash < 16; hash++) {
-        int before = perhaps_might_contain_hash(filter, hash);
-        int added = perhaps_add_hash(filter, hash);
-        demand((before == 0 || before == 1) && added == !before, "an add and the answer before it do not agree");
-        demand(perhaps_might_contain_hash(filter, hash) == 1, "FALSE NEGATIVE");
+        there[hash] = add(filter, hash);
+    }
+    for (uint64_t hash = 0; hash < 16; hash++) {
+        demand(!there[hash] || perhaps_might_contain_hash(filter, hash) == 1, "FALSE NEGATIVE after other adds");
+        int removed = there[hash] ? perhaps_remove_hash(filter, hash) : 1;
+        demand(removed == 1 || removed == PERHAPS_E_AMBIGUOUS || removed == PERHAPS_E_UNSUPPORTED, "a removal fails");
     }
 }
 

@@ -12,8 +12,11 @@
 // One key in so many takes part: those whose hash ends in zeroes.
 #define PERHAPS__GUARD_SAMPLE 16
 
-// Hashes seen lately: two halves, of which the older is forgotten when the newer is full.
+// Hashes seen lately: two halves, of which the older is forgotten when the newer is full. (A fuzzer, which makes a guard for
+// a few questions, wants few.)
+#ifndef PERHAPS__GUARD_SEEN
 #define PERHAPS__GUARD_SEEN 8192
+#endif
 struct perhaps__guard_seen {
     uint64_t halves[2][2 * PERHAPS__GUARD_SEEN];
     uint64_t count;   // in the newer half, estimated from one in 16

@@ -50,7 +50,7 @@ static void merge(struct run *run)
     const struct model *from = &run->models[run->which ^ 1];
     into->results += from->results;
     into->removals += from->removals;
-    for (unsigned i = 0; i < KEYS; i++) {
+    for (unsigned i = 0; i < run->keys; i++) {
         uint32_t sum = into->count[i] + from->count[i];
         into->count[i] = counts_copies(run) ? sum : sum > 0;
     }
@@ -96,8 +96,8 @@ static void convert(struct run *run)
     bool can = run->options.kind == PERHAPS_KIND_COUNTING;
     CHECK(run, status == (can ? PERHAPS_OK : PERHAPS_E_UNSUPPORTED) && can == (bloom != NULL),
           "a conversion goes wrong");
-    for (uint64_t i = 0; bloom != NULL && i < 2 * KEYS; i++) {
-        uint64_t hash = i < KEYS ? hash_of(run, (unsigned)i) : i * UINT64_C(0x9e3779b97f4a7c15);
+    for (uint64_t i = 0; bloom != NULL && i < 2 * run->keys; i++) {
+        uint64_t hash = i < run->keys ? hash_of(run, (unsigned)i) : i * UINT64_C(0x9e3779b97f4a7c15);
         int answer = perhaps_might_contain_hash(current(run), hash);
         CHECK(run, perhaps_might_contain_hash(bloom, hash) == answer, "a converted filter answers otherwise");
     }
@@ -156,7 +156,7 @@ static void clear(struct run *run)
 {
     CHECK(run, perhaps_clear(current(run)) == PERHAPS_OK, "clear fails");
     memset(&run->models[run->which], 0, sizeof run->models[run->which]);
-    for (unsigned i = 0; i < KEYS; i += 7) {
+    for (unsigned i = 0; i < run->keys; i += 7) {
         CHECK(run, ask_one(run, i, false) == 0, "a cleared filter knows a key");
     }
 }
@@ -203,7 +203,7 @@ static void check_contents(struct run *run, const perhaps_statistics *s)
     const struct model *model = current_model(run);
     uint64_t distinct = 0;
     uint64_t copies = 0;
-    for (unsigned i = 0; i < KEYS; i++) {
+    for (unsigned i = 0; i < run->keys; i++) {
         distinct += model->count[i] > 0;
         copies += model->count[i];
     }
@@ -244,7 +244,7 @@ static void check_statistics(struct run *run)
 
 static void check_all_present(struct run *run)
 {
-    for (unsigned i = 0; i < KEYS; i++) {
+    for (unsigned i = 0; i < run->keys; i++) {
         check_answer(run, i, ask_one(run, i, (i & 1) != 0));
     }
 }
@@ -401,9 +401,10 @@ static void make_filters(struct run *run)
     }
 }
 
-const char *interpret(const uint8_t *bytes, size_t size, struct interpreter_counts *counts)
+const char *interpret(const uint8_t *bytes, size_t size, unsigned keys, struct interpreter_counts *counts)
 {
     struct run run = {.at = bytes, .end = size > 0 ? bytes + size : bytes}; // NULL plus 0 is undefined
+    run.keys = keys < KEYS ? keys : KEYS;
     run.allocator = support_memory_allocator(&run.memory);
     choose_options(&run);
     make_filters(&run);

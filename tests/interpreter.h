@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define INTERPRETER_OPERATIONS 23
+#define INTERPRETER_KEYS 512 // different ones, at most
 
 // How often each thing happened, to see that a driver reaches all of them.
 struct interpreter_counts {
@@ -27,7 +28,8 @@ struct interpreter_counts {
     uint64_t damage_refused;
 };
 
-// Runs the operations until the bytes end. NULL, or what the library did wrong. Adds to *counts unless it is NULL.
-const char *interpret(const uint8_t *bytes, size_t size, struct interpreter_counts *counts);
+// Runs the operations until the bytes end, on so many different keys, 1 to INTERPRETER_KEYS: with fewer, batches are
+// smaller, and all is done sooner. NULL, or what the library did wrong. Adds to *counts unless it is NULL.
+const char *interpret(const uint8_t *bytes, size_t size, unsigned keys, struct interpreter_counts *counts);
 
 #endif

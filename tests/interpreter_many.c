@@ -36,13 +36,13 @@ static void lay_out(struct run *run, struct batch *batch)
 // repetitions.
 static struct batch *make_batch(struct run *run)
 {
-    struct batch *batch = calloc(1, sizeof *batch);
-    unsigned first = next_number(run, KEYS);
+    struct batch *batch = malloc(sizeof *batch); // large: what is used of it is written
+    unsigned first = next_number(run, run->keys);
     unsigned step = next_byte(run);
-    batch->count = next_number(run, MOST_IN_BATCH);
+    batch->count = next_number(run, run->keys < MOST_IN_BATCH ? run->keys : MOST_IN_BATCH);
     batch->shape = is_caller(run) ? 2 : next_byte(run) % 3U;
     for (size_t i = 0; i < batch->count; i++) {
-        batch->numbers[i] = (first + (unsigned)i * step) % KEYS;
+        batch->numbers[i] = (first + (unsigned)i * step) % run->keys;
     }
     lay_out(run, batch);
     return batch;
@@ -81,12 +81,15 @@ static void note_batch(struct run *run, const struct batch *batch, size_t done)
     }
 }
 
-// Makes the batch begin behind its first `done` keys.
-static void skip(struct run *run, struct batch *batch, size_t done)
+// Makes the batch begin behind its first `done` keys, wherever their bytes lie.
+static void skip(struct batch *batch, size_t done)
 {
     batch->count -= done;
     memmove(batch->numbers, batch->numbers + done, batch->count * sizeof batch->numbers[0]);
-    lay_out(run, batch);
+    memmove(batch->offsets, batch->offsets + done, (batch->count + 1) * sizeof batch->offsets[0]);
+    memmove(batch->pointers, batch->pointers + done, batch->count * sizeof batch->pointers[0]);
+    memmove(batch->lengths, batch->lengths + done, batch->count * sizeof batch->lengths[0]);
+    memmove(batch->hashes, batch->hashes + done, batch->count * sizeof batch->hashes[0]);
 }
 
 // Goes on behind every key that is refused.
@@ -104,7 +107,7 @@ void add_many(struct run *run)
         }
         check_refusal(run, status);
         if (done < batch->count) {
-            skip(run, batch, done + 1);
+            skip(batch, done + 1);
         }
     }
     free(batch);
@@ -211,7 +214,7 @@ static void remove_all(struct run *run, struct batch *batch)
         }
         CHECK(run, status == PERHAPS_E_AMBIGUOUS, "a batch of removals fails");
         check_ambiguous(run);
-        skip(run, batch, done + 1);
+        skip(batch, done + 1);
     }
 }
 

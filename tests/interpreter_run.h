@@ -11,7 +11,7 @@
 #include "support_memory.h"
 
 // Keys are numbered; the model is a table of how often each was added, less the removals.
-#define KEYS 512
+#define KEYS INTERPRETER_KEYS
 
 struct model {
     uint32_t count[KEYS];
@@ -22,6 +22,7 @@ struct model {
 struct run {
     const uint8_t *at;
     const uint8_t *end;
+    unsigned keys; // that there are
     perhaps_options options;
     struct support_memory memory;
     perhaps_allocator allocator;

@@ -21,7 +21,7 @@ static void test_random_operations(void **state)
         for (size_t i = 0; i < size; i++) {
             bytes[i] = (uint8_t)support_random(&random);
         }
-        const char *failure = interpret(bytes, size, &counts);
+        const char *failure = interpret(bytes, size, INTERPRETER_KEYS, &counts);
         if (failure != NULL) {
             fail_msg("seed %llu: %s", (unsigned long long)seed, failure);
         }
@@ -43,7 +43,7 @@ static void test_random_operations(void **state)
 
 static void test_no_bytes(void **state)
 {
-    assert_null(interpret(NULL, 0, NULL));
+    assert_null(interpret(NULL, 0, INTERPRETER_KEYS, NULL));
 }
 
 int main(int argc, char **argv)
