@@ -21,15 +21,22 @@ static void publish(struct perhaps__order *order, struct perhaps__layer *const *
     __atomic_store_n(&order->word, number + count, __ATOMIC_RELEASE);
 }
 
+static bool is_same(const struct perhaps__order *order, struct perhaps__layer *const *layers, uint32_t count)
+{
+    bool same = perhaps__order_count(order->word) == count;
+    for (uint32_t i = 0; same && i < count; i++) {
+        same = order->layers[i] == layers[i];
+    }
+    return same;
+}
+
 void perhaps__order_set(struct perhaps__order *order, struct perhaps__layer *const *layers, uint32_t count)
 {
-    struct perhaps__layer *sorted[PERHAPS_LAYERS_MAX];
+    struct perhaps__layer *sorted[PERHAPS_LAYERS_MAX] = {0};
     for (uint32_t i = 0; i < count; i++) {
         sort_in(sorted, i, layers[i]);
     }
-    bool same =
-        perhaps__order_count(order->word) == count && memcmp(sorted, order->layers, count * sizeof *sorted) == 0;
-    if (!same) {
+    if (!is_same(order, sorted, count)) {
         publish(order, sorted, count);
     }
 }
