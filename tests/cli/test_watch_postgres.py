@@ -97,10 +97,14 @@ class Watching(PostgresCase):
                 (self.work / "f").unlink(missing_ok=True)
                 process = self.watch("--kind", kind)
                 self.ask_all(process)
+                # Before it is ready every key passes, which would be taken for having caught up.
+                wait_until((self.work / "f").exists, "the filter is made")
                 for _ in range(10):
                     self.change(generator)
-                self.db.execute(f"INSERT INTO t(k) VALUES ('last {kind}')")
-                self.wait_for(process, f"last {kind}")
+                for i in range(3):  # one alone may look like another key
+                    self.db.execute(f"INSERT INTO t(k) VALUES ('last {kind} {i}')")
+                for i in range(3):
+                    self.wait_for(process, f"last {kind} {i}")
                 self.ask_all(process)
                 self.end_by(process, signal.SIGTERM)
                 self.change(generator)
