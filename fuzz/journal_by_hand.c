@@ -27,7 +27,7 @@ static int read_head(const uint8_t *bytes, uint64_t size, const struct perhaps__
     if (size < 64 || get(bytes, 56, 8) != perhaps__hash(bytes, 56, 0)) {
         return PERHAPS_E_DAMAGED;
     }
-    if (get(bytes, 8, 4) > 0) {
+    if (get(bytes, 8, 4) != 1) {
         return PERHAPS_E_VERSION;
     }
     if (get(bytes, 12, 4) != 64 || get(bytes, 48, 8) != 0) {
@@ -54,6 +54,23 @@ struct record {
     uint64_t values;
 };
 
+static bool has_as_many_as_its_type(uint64_t type, uint64_t values)
+{
+    switch (type) {
+    case 1:
+    case 2:
+        return values >= 1;
+    case 3:
+        return values == 0;
+    case 4:
+        return values == 1;
+    case 5:
+        return values >= 1 && values <= 1 + 4096 / 8;
+    default:
+        return false;
+    }
+}
+
 // 0 when there is a whole record, 1 when there is none any more, PERHAPS_E_DAMAGED.
 static int find_record(const uint8_t *bytes, uint64_t size, uint64_t at, struct record *record)
 {
@@ -70,8 +87,7 @@ static int find_record(const uint8_t *bytes, uint64_t size, uint64_t at, struct 
         return PERHAPS_E_DAMAGED;
     }
     record->values = (record->size - 32) / 8;
-    if (record->type == 0 || (record->type < 3 && record->values == 0) || (record->type == 3 && record->values != 0) ||
-        (record->type == 4 && record->values != 1)) {
+    if (!has_as_many_as_its_type(record->type, record->values)) {
         return PERHAPS_E_DAMAGED;
     }
     if (record->size > size - at) {
@@ -83,13 +99,25 @@ static int find_record(const uint8_t *bytes, uint64_t size, uint64_t at, struct 
     return 0;
 }
 
+// Of a position: its length, as many values as that takes, and zeros behind it.
+static bool is_position(const uint8_t *bytes, const struct record *record)
+{
+    uint64_t length = get(bytes, record->at + 24, 8);
+    return length <= 4096 && record->values == 1 + (length + 7) / 8 &&
+           only_zeros(bytes, record->at + 32 + length, record->at + record->size - 8);
+}
+
 static void take_operations(struct by_hand_reading *reading, const uint8_t *bytes, const struct record *record)
 {
-    uint64_t values = record->type == 3 ? 1 : record->values;
-    for (uint64_t i = 0; i < values && record->type <= 3; i++) {
-        reading->operations[reading->count++] =
-            (struct by_hand_operation){record->sequence + i, record->at, record->type,
-                                       record->type == 3 ? 0 : get(bytes, record->at + 24 + 8 * i, 8), false};
+    uint64_t operations = record->type == 3 || record->type == 5 ? 1 : record->type == 4 ? 0 : record->values;
+    for (uint64_t i = 0; i < operations; i++) {
+        reading->operations[reading->count++] = (struct by_hand_operation){
+            .sequence = record->sequence + i,
+            .record = record->at,
+            .type = record->type,
+            .value = record->type == 3 ? 0 : get(bytes, record->at + 24 + 8 * i, 8),
+            .position = bytes + record->at + 32,
+        };
     }
 }
 
@@ -113,6 +141,9 @@ static int take_record(struct by_hand_reading *reading, const uint8_t *bytes, co
     if (record->type == 4 && !take_void(reading, get(bytes, record->at + 24, 8), record->sequence, voided)) {
         return PERHAPS_E_DAMAGED;
     }
+    if (record->type == 5 && !is_position(bytes, record)) {
+        return PERHAPS_E_DAMAGED;
+    }
     take_operations(reading, bytes, record);
     reading->sequence += operations;
     reading->end = record->at + record->size;
@@ -126,7 +157,6 @@ static int read_records(struct by_hand_reading *reading, const uint8_t *bytes, u
     while (found == 0 && reading->end < size) {
         struct record record;
         found = find_record(bytes, size, reading->end, &record);
-        reading->strange |= record.type > 4; // nor can it be told whether its shape is right
         found = found == 0 ? take_record(reading, bytes, &record, &voided) : found;
     }
     return found < 0 ? found : 0;
@@ -149,7 +179,6 @@ void by_hand_read(struct by_hand_reading *reading, const uint8_t *bytes, uint64_
                   const struct perhaps__identity *identity)
 {
     reading->count = 0;
-    reading->strange = false;
     reading->stale = false;
     reading->end = 64;
     reading->result = read_head(bytes, size, identity);
@@ -194,9 +223,11 @@ static int do_operation(const struct by_hand_operation *operation, perhaps_filte
 {
     switch (operation->type) {
     case 1:
-        return by_hand_add(model, filter, operation->hash);
+        return by_hand_add(model, filter, operation->value);
     case 2:
-        return take_out(model, filter, operation->hash);
+        return take_out(model, filter, operation->value);
+    case 5:
+        return perhaps_set_position(filter, operation->position, (size_t)operation->value);
     default:
         model->count = 0;
         model->spoiled = false;

@@ -15,14 +15,13 @@ struct by_hand_operation {
     uint64_t sequence;
     uint64_t record; // where it begins
     uint64_t type;
-    uint64_t hash;
+    uint64_t value; // the hash, or the length of a position
+    const uint8_t *position;
     bool voided;
 };
 
 struct by_hand_reading {
     int result; // 0, or the code with which it is to be refused
-    bool
-        strange; // there is a record of a type that is not known here: it may be refused, or is believed to change no key
     bool stale;
     uint64_t end;      // of the last record that counts
     uint64_t sequence; // of the last operation

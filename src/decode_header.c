@@ -106,6 +106,10 @@ static int check_version(const struct perhaps__decoder *decoder)
             "is a filter in format version %u; this release (%s) reads versions up to %u; take a newer one",
             (unsigned)decoder->fixed.version, perhaps_version(), (unsigned)PERHAPS_FORMAT_VERSION);
     }
+    if (decoder->fixed.version == 0) {
+        return PERHAPS_DECODE_FAIL(decoder, PERHAPS_E_VERSION,
+                                   "is a filter in format version 0, a draft that is not read any more; make it anew");
+    }
     return PERHAPS_OK;
 }
 

@@ -15,7 +15,7 @@ struct setting {
     uint32_t triggers;
 };
 
-// The store that the program has open.
+// The store that the program has open; also where a test opens it itself: keys are counted by it.
 static perhaps_store stored;
 
 // Closes it, as the program ended that had it, and opens it again. Each test has its own.

@@ -164,7 +164,7 @@ class Filter:
              "<IIQQQIIQIIQQdQQI", data[8:108])
         (self.growth, self.max_capacity, self.max_bytes, self.ambiguous, self.at_capacity,
          self.key_check) = struct.unpack("<IQQQII", data[108:144])
-        demand(self.version == 0 and fixed_size == 192 and 1 <= layers <= 32 and chunk_shift == 20, "fixed part")
+        demand(self.version == 1 and fixed_size == 192 and 1 <= layers <= 32 and chunk_shift == 20, "fixed part")
         self.file_id, self.generation, self.folded = struct.unpack("<QQQ", data[144:168])
         demand(not any(data[168:192]) and self.flags < 4, "reserved")
         demand((self.file_id != 0 and self.generation != 0) if self.flags & 2
@@ -239,7 +239,7 @@ class Journal:
     def __init__(self, data, owner):
         (magic, version, size, file_id, generation, base, filter_checksum, reserved, seed) = struct.unpack_from(
             "<8sIIQQQQQQ", data)
-        demand(magic == b"\xb6journal" and version == 0 and size == 64 and reserved == 0, "journal")
+        demand(magic == b"\xb6journal" and version == 1 and size == 64 and reserved == 0, "journal")
         demand(seed == checksum(data[:56]), "header checksum of the journal")
         demand((file_id, generation, base, filter_checksum) ==
                (owner.file_id, owner.generation, owner.folded, owner.header_checksum), "whose journal it is")

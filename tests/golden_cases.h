@@ -16,7 +16,7 @@ struct golden_key {
     uint64_t hash;
 };
 
-// The name of case i, "v0-bloom-empty", or NULL beyond the last.
+// The name of case i, "v1-bloom-empty", or NULL beyond the last.
 const char *golden_name(size_t i);
 
 // The secret key of case i, which loading it takes; NULL: none. Builds without libsodium cannot.

@@ -10,18 +10,18 @@ static const struct {
     const char *name;
     perhaps_options options;
 } cases[] = {
-    {"v0-bloom", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOOM, .capacity = 100, .fpr = 0.01}},
-    {"v0-blocked", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOCKED, .capacity = 100, .fpr = 0.01}},
-    {"v0-counting",
+    {"v1-bloom", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOOM, .capacity = 100, .fpr = 0.01}},
+    {"v1-blocked", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOCKED, .capacity = 100, .fpr = 0.01}},
+    {"v1-counting",
      {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_COUNTING, .capacity = 60, .fpr = 0.01, .seed = 9}},
-    {"v0-cuckoo", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_CUCKOO, .capacity = 60, .fpr = 0.01}},
-    {"v0-grown",
+    {"v1-cuckoo", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_CUCKOO, .capacity = 60, .fpr = 0.01}},
+    {"v1-grown",
      {.size = sizeof(perhaps_options),
       .kind = PERHAPS_KIND_BLOOM,
       .capacity = 20,
       .fpr = 0.01,
       .at_capacity = PERHAPS_AT_CAPACITY_GROW}},
-    {"v0-position", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOOM, .capacity = 100, .fpr = 0.01}},
+    {"v1-position", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOOM, .capacity = 100, .fpr = 0.01}},
 };
 
 const char *golden_journal_name(size_t i)
@@ -69,7 +69,7 @@ static int remove_word(perhaps_filter *filter, uint64_t number)
 
 static bool has_positions(size_t i)
 {
-    return strcmp(cases[i].name, "v0-position") == 0;
+    return strcmp(cases[i].name, "v1-position") == 0;
 }
 
 // The last of them ends within a value.

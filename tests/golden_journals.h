@@ -8,7 +8,7 @@
 
 #include "perhaps/perhaps.h"
 
-// The name of case i, "v0-bloom", or NULL beyond the last.
+// The name of case i, "v1-bloom", or NULL beyond the last.
 const char *golden_journal_name(size_t i);
 
 // Makes the filter of case i at `path`, with a journal beside it that has something of everything; the random id is a fixed

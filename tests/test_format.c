@@ -38,7 +38,7 @@ static void test_fixed_part(void **state)
     perhaps_statistics s = support_stats(filter);
     struct support_bytes bytes = support_encode(filter);
     assert_memory_equal(bytes.data, "\xb6perhaps", 8);
-    assert_field(bytes, FORMAT_VERSION, 4, 0);
+    assert_field(bytes, FORMAT_VERSION, 4, 1);
     assert_field(bytes, FORMAT_FIXED_SIZE, 4, 192);
     assert_field(bytes, FORMAT_HEADER_SIZE, 8, 384); // 192 + (16 + 112) + (16 + 8) + 8 + 8, up to a multiple of 64
     assert_field(bytes, FORMAT_PAYLOAD_SIZE, 8, s.bytes);

@@ -35,16 +35,15 @@ static perhaps_filter *open_file(void)
 
 static perhaps_guard *guard_on(perhaps_filter *filter, const struct setting *setting, bool followed)
 {
-    perhaps_store store;
     perhaps_store_changes changes;
     perhaps_error error = {.size = sizeof error};
     perhaps_store_sqlite_close(sqlite); // of the program that ended
     sqlite = open_column("t", "k");
-    assert_int_equal(perhaps_store_sqlite_store(sqlite, &store), 0);
+    assert_int_equal(perhaps_store_sqlite_store(sqlite, &stored), 0);
     assert_code(perhaps_store_sqlite_changes(sqlite, 0, &changes, &error), 0, &error);
     perhaps_guard_options options = {.size = sizeof options,
                                      .adopted = filter,
-                                     .store = &store,
+                                     .store = &stored,
                                      .changes = followed ? &changes : NULL,
                                      .triggers = setting->triggers,
                                      .flags = setting->flags};

@@ -242,9 +242,8 @@ static void test_changes_during_a_rebuild(void **state)
     run(db, "WITH RECURSIVE n(v) AS (SELECT 1000 UNION ALL SELECT v + 1 FROM n WHERE v < 9999) "
             "INSERT INTO t(k) SELECT CAST(v AS TEXT) FROM n");
     sqlite = open_column("t", "k");
-    perhaps_store store;
     perhaps_store_changes changes;
-    assert_int_equal(perhaps_store_sqlite_store(sqlite, &store), 0);
+    assert_int_equal(perhaps_store_sqlite_store(sqlite, &stored), 0);
     assert_int_equal(perhaps_store_sqlite_changes(sqlite, 0, &changes, NULL), 0);
     perhaps_options made = {
         .size = sizeof made, .kind = PERHAPS_KIND_CUCKOO, .capacity = 20000, .fpr = 0.01, .flags = PERHAPS_SHARED};
@@ -252,7 +251,7 @@ static void test_changes_during_a_rebuild(void **state)
     assert_int_equal(perhaps_create(&made, &filter, NULL), 0);
     perhaps_guard_options options = {.size = sizeof options,
                                      .adopted = filter,
-                                     .store = &store,
+                                     .store = &stored,
                                      .changes = &changes,
                                      .progress = write_in_progress,
                                      .flags = PERHAPS_GUARD_FOLLOWS};
@@ -299,9 +298,8 @@ static void test_changes_that_are_cut_off(void **state)
 {
     install_log();
     sqlite = open_column("t", "k");
-    perhaps_store store;
     perhaps_filter *filter = NULL;
-    assert_int_equal(perhaps_store_sqlite_store(sqlite, &store), 0);
+    assert_int_equal(perhaps_store_sqlite_store(sqlite, &stored), 0);
     assert_int_equal(perhaps_store_sqlite_changes(sqlite, 0, &real_changes, NULL), 0);
     perhaps_store_changes changes = real_changes;
     changes.each_change = each_change_cut;
@@ -310,7 +308,7 @@ static void test_changes_that_are_cut_off(void **state)
     assert_int_equal(perhaps_create(&made, &filter, NULL), 0);
     perhaps_guard_options options = {.size = sizeof options,
                                      .adopted = filter,
-                                     .store = &store,
+                                     .store = &stored,
                                      .changes = &changes,
                                      .flags = PERHAPS_GUARD_FOLLOWS};
     perhaps_guard *guard = NULL;
@@ -526,14 +524,13 @@ static void refuse_guard(perhaps_guard_options options, int code, const char *wo
 static void test_option_refusals(void **state)
 {
     sqlite = open_column("t", "k");
-    perhaps_store store;
     perhaps_store_changes changes;
     perhaps_filter *filter = NULL;
     perhaps_options made = {.size = sizeof made, .capacity = 1, .fpr = 0.1, .flags = PERHAPS_SHARED};
     assert_int_equal(perhaps_create(&made, &filter, NULL), 0);
-    assert_int_equal(perhaps_store_sqlite_store(sqlite, &store), 0);
+    assert_int_equal(perhaps_store_sqlite_store(sqlite, &stored), 0);
     assert_int_equal(perhaps_store_sqlite_changes(sqlite, 0, &changes, NULL), 0);
-    perhaps_guard_options good = {.adopted = filter, .store = &store, .changes = &changes};
+    perhaps_guard_options good = {.adopted = filter, .store = &stored, .changes = &changes};
     perhaps_guard_options options = good;
     options.flags = PERHAPS_GUARD_FOLLOWS | PERHAPS_GUARD_OUTSIDE_WRITERS;
     refuse_guard(options, PERHAPS_E_OPTION, "clear one");

@@ -318,8 +318,9 @@ static void test_made_up_headers(void **state)
         uint64_t value;
         int code;
     } cases[] = {
-        {8, 1, PERHAPS_E_VERSION},  {12, 56, PERHAPS_E_DAMAGED}, {16, 1, PERHAPS_E_JOURNAL}, {24, 9, PERHAPS_E_JOURNAL},
-        {24, 0, PERHAPS_E_JOURNAL}, {32, 1, PERHAPS_E_DAMAGED},  {40, 1, PERHAPS_E_JOURNAL}, {48, 1, PERHAPS_E_DAMAGED},
+        {8, 0, PERHAPS_E_VERSION},  {8, 2, PERHAPS_E_VERSION},  {12, 56, PERHAPS_E_DAMAGED},
+        {16, 1, PERHAPS_E_JOURNAL}, {24, 9, PERHAPS_E_JOURNAL}, {24, 0, PERHAPS_E_JOURNAL},
+        {32, 1, PERHAPS_E_DAMAGED}, {40, 1, PERHAPS_E_JOURNAL}, {48, 1, PERHAPS_E_DAMAGED},
     };
     struct history history = make_history(state, &kinds[0]);
     for (size_t i = 0; i < SUPPORT_COUNT(cases); i++) {

@@ -78,8 +78,9 @@ extern "C" {
 #define PERHAPS_VERSION_MINOR 1
 #define PERHAPS_VERSION_PATCH 0
 
-/* The format of encoded filters that this release writes; see docs/format.md. Version 0 is a draft. */
-#define PERHAPS_FORMAT_VERSION 0
+/* The format of encoded filters that this release writes; see docs/format.md. Every release reads all versions from 1 on.
+ * (Version 0 was a draft before the first of them, and is refused.) */
+#define PERHAPS_FORMAT_VERSION 1
 
 #if defined(__GNUC__)
 #define PERHAPS_API __attribute__((visibility("default")))
