@@ -23,7 +23,7 @@ seq 895 905 | show perhaps guard --watch -q f.filter $store
 # what cannot be caught up with is made anew, in the same file
 perhaps guard -q --remove-log $store
 sqlite3 s.db "INSERT INTO t VALUES ('902')"
-seq 895 905 | show perhaps guard --watch f.filter $store
+seq 895 905 | show perhaps guard --watch -q f.filter $store
 perhaps info --json f.filter | grep -o '"journal":{[^}]*}'
 refuse perhaps rebuild f.filter missing
 refuse perhaps rebuild -n 10 --kind cuckoo f.filter <(seq 100)
