@@ -130,9 +130,9 @@ static int read_head(struct perhaps__journal *journal, perhaps_error *error)
             (unsigned)head->version, perhaps_version(), (unsigned)PERHAPS_FORMAT_VERSION);
     }
     if (head->version == 0) {
-        return perhaps__fail(error,
-                             (struct perhaps__failure){.code = PERHAPS_E_VERSION, .subject = journal->subject},
-                             "is a journal in format version 0, a draft that is not read any more; make the filter anew");
+        return perhaps__fail(
+            error, (struct perhaps__failure){.code = PERHAPS_E_VERSION, .subject = journal->subject},
+            "is a journal in format version 0, a draft that is not read any more; make the filter anew");
     }
     bool known = head->header_size == PERHAPS_JOURNAL_HEAD && head->reserved == 0;
     return known ? PERHAPS_OK : fail_head(journal, error);
