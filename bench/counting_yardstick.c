@@ -156,6 +156,7 @@ static const struct step steps[] = {
 static void measure(struct subject *subject, struct keys *keys, unsigned repetition)
 {
     harness_fill(subject, keys, &filling, repetition);
+    subject->huge_share = harness_huge_share(subject->array);
     harness_run_steps(subject, keys, steps, sizeof steps / sizeof steps[0], repetition);
     harness_drain(subject, keys, OP_REMOVE_SINGLE, remove_hashes, repetition);
 }
