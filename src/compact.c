@@ -30,7 +30,7 @@ static void drop(struct work *work, uint32_t layer, uint32_t heir)
     perhaps_filter *filter = work->filter;
     work->done.dropped++;
     work->done.bytes_freed += filter->layers[layer]->payload_size;
-    perhaps__tally_take_over(&filter->layers[heir]->tally, &filter->layers[layer]->tally);
+    perhaps__tally_take_over(filter->layers[heir], filter->layers[layer]);
     perhaps__filter_drop(filter, layer);
     filter->fold = (struct perhaps__fold){0};
 }

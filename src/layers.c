@@ -282,7 +282,7 @@ static struct grant reserve(const perhaps_filter *filter, size_t count)
 static void settle(const perhaps_filter *filter, const struct grant *grant, const struct perhaps__tally *tally)
 {
     lock(filter);
-    perhaps__tally_add(&grant->layer->tally, tally);
+    perhaps__tally_add(grant->layer, tally);
     if (filter->shared != NULL) {
         grant->layer->in_flight -= grant->room;
     }
@@ -437,7 +437,7 @@ static int remove_one(const perhaps_filter *filter, uint64_t hash)
         }
         struct perhaps__tally tally = {0};
         layer->view.remove_many(&layer->view, &hash, 1, NULL, &tally);
-        perhaps__tally_add(&layer->tally, &tally);
+        perhaps__tally_add(layer, &tally);
         if (tally.removals != 0) {
             return 1;
         }

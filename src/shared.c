@@ -130,7 +130,7 @@ static void raise_relaxed(uint64_t *counter, uint64_t value)
     }
 }
 
-// Copies stay at zero where keys that saturated their counters are removed more often than they were added.
+// In counters, copies stay at zero where keys that saturated them are removed more often than they were added.
 static void change_copies(uint64_t *copies, uint64_t change)
 {
     uint64_t now = __atomic_load_n(copies, __ATOMIC_RELAXED);
@@ -141,12 +141,16 @@ static void change_copies(uint64_t *copies, uint64_t change)
     } while (change != 0 && !__atomic_compare_exchange_n(copies, &now, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-// A tally of a single call starts at 0: what it counts down (slots and copies removed) wraps, and so does the sum.
-void perhaps__tally_add(struct perhaps__tally *tally, const struct perhaps__tally *more)
+// A tally of a single call starts at 0: what it counts down (slots and copies removed) wraps, and so does the sum. So it may
+// be below zero for a while: a thread can remove what another has added and not yet counted. In slots a copy is a slot,
+// and their numbers stay the same only if both are sums.
+void perhaps__tally_add(struct perhaps__layer *layer, const struct perhaps__tally *more)
 {
+    struct perhaps__tally *tally = &layer->tally;
+    void (*change)(uint64_t *, uint64_t) = layer->shape.slots != 0 ? add_relaxed : change_copies;
     add_relaxed(&tally->keys, more->keys);
     add_relaxed(&tally->used, more->used);
-    change_copies(&tally->copies, more->copies);
+    change(&tally->copies, more->copies);
     add_relaxed(&tally->removals, more->removals);
     add_relaxed(&tally->saturated, more->saturated);
     for (size_t i = 0; i < PERHAPS_PATHS; i++) {
@@ -158,11 +162,12 @@ void perhaps__tally_add(struct perhaps__tally *tally, const struct perhaps__tall
     add_relaxed(&tally->refused_early, more->refused_early);
 }
 
-void perhaps__tally_take_over(struct perhaps__tally *tally, struct perhaps__tally *from)
+void perhaps__tally_take_over(struct perhaps__layer *heir, struct perhaps__layer *from)
 {
-    perhaps__tally_add(tally, from);
-    add_relaxed(&tally->unsettled, __atomic_exchange_n(&from->unsettled, 0, __ATOMIC_RELAXED));
-    memset(from, 0, offsetof(struct perhaps__tally, unsettled)); // the last member
+    struct perhaps__tally *tally = &from->tally;
+    perhaps__tally_add(heir, tally);
+    add_relaxed(&heir->tally.unsettled, __atomic_exchange_n(&tally->unsettled, 0, __ATOMIC_RELAXED));
+    memset(tally, 0, offsetof(struct perhaps__tally, unsettled)); // the last member
 }
 
 struct perhaps__tally perhaps__tally_load(const struct perhaps__tally *tally)
@@ -183,7 +188,7 @@ static size_t add_simply(perhaps_filter *filter, const uint64_t *hashes, size_t 
     struct perhaps__tally tally = {0};
     perhaps__add_many_function *add = count < few ? filter->view.add_few : filter->view.add_many;
     size_t added = add(&filter->view, hashes, count, out, &tally, refusal);
-    perhaps__tally_add(&filter->layers[0]->tally, &tally);
+    perhaps__tally_add(filter->layers[0], &tally);
     return added;
 }
 

@@ -42,9 +42,9 @@ size_t perhaps__shared_remove(perhaps_filter *filter, const uint64_t *hashes, si
 
 // A tally that other threads may be adding to.
 struct perhaps__tally perhaps__tally_load(const struct perhaps__tally *tally);
-void perhaps__tally_add(struct perhaps__tally *tally, const struct perhaps__tally *more);
+void perhaps__tally_add(struct perhaps__layer *layer, const struct perhaps__tally *more);
 
 // Adds all that another layer counted, the readers' counts too, and makes that zero. Writers are kept out of both.
-void perhaps__tally_take_over(struct perhaps__tally *tally, struct perhaps__tally *from);
+void perhaps__tally_take_over(struct perhaps__layer *heir, struct perhaps__layer *from);
 
 #endif

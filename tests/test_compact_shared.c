@@ -8,6 +8,7 @@
 
 #include "layers.h"
 #include "layers_owner.h"
+#include "shared.h"
 
 static unsigned long scale = 1;
 
@@ -48,6 +49,22 @@ static void test_the_same_as_unshared(void **state)
 }
 
 // What was dropped is kept for readers, taken again by layers of its size, and released with the filter.
+// A thread can remove what another one has added and not yet counted. A copy is a slot, and there are as many of both when
+// both have counted; a file that says otherwise is refused.
+static void test_counted_late(void **state)
+{
+    perhaps_options options = growing_shared(300, 0);
+    perhaps_filter *filter = support_create(&options);
+    struct perhaps__layer *layer = filter->layers[0];
+    const struct perhaps__tally removed = {.used = UINT64_MAX, .copies = UINT64_MAX, .removals = 1};
+    const struct perhaps__tally added = {.used = 1, .copies = 1, .keys = 1};
+    perhaps__tally_add(layer, &removed);
+    perhaps__tally_add(layer, &added);
+    assert_int_equal(layer->tally.used, 0);
+    assert_int_equal(layer->tally.copies, 0);
+    perhaps_free(filter);
+}
+
 static void test_memory(void **state)
 {
     struct support_memory memory = {0};
@@ -380,6 +397,7 @@ int main(int argc, char **argv)
     cmocka_set_test_filter(argc > 2 ? argv[2] : NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_as_unshared),
+        cmocka_unit_test(test_counted_late),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_relocations_are_told),
 #ifdef __linux__

@@ -560,7 +560,7 @@ typedef struct perhaps_compaction {
  * is on its way; "surely absent" is proof as always. A key that no layer has is asked for once more where the list of
  * layers changed meanwhile, at most 32 times, then the answer is "perhaps" (for a count PERHAPS_COUNT_UNBOUNDED), and
  * counted in perhaps_statistics.unsettled; fingerprints that move do not disturb readers. Adds, removes and snapshots wait
- * for 256 buckets at most, whatever `work` is, and then go first. Several threads may compact at once: they share one
+ * for 256 buckets at most, whatever `work` is (and once for a dropped layer's pages to go back), and then go first. Several threads may compact at once: they share one
  * account of what is to be done, and each is told what it did itself.
  *
  * Memory: an unshared filter releases a layer when it is dropped. In a shared one readers may still be in it, so its
