@@ -220,7 +220,7 @@ class KillCase(PostgresCase):
         self.install_log()
         generator = random.Random(21)
         half = self.kills // 2
-        self.assertGreater(self.kill_again_and_again(generator, half, "--kind", "cuckoo", "--interval", "0.01"), half // 2)
+        self.assertGreater(self.kill_again_and_again(generator, half, "--kind", "cuckoo", "--interval", "0.01"), half // 5)
         (self.work / "f").unlink()
         self.kill_again_and_again(generator, self.kills - half, "--interval", "0.01")
 
