@@ -663,8 +663,9 @@ PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *erro
 PERHAPS_API int perhaps_guard_resume(perhaps_guard *guard, perhaps_error *error);
 
 /* Allows the store to forget its history up to the position of the last file that this guard saved or reloaded. Not where
- * several filters follow one store: the others would have to be made anew. Returns 0 (also when there is nothing to
- * forget), PERHAPS_E_ARGUMENT, or the store's error. */
+ * several filters follow one store: the others would have to be made anew. While a rebuild or a reload is running (its
+ * callbacks included) nothing is forgotten, as the new filter needs the history since its listing: call it again after the
+ * next save. Returns 0 (also when there is nothing to forget), PERHAPS_E_ARGUMENT, or the store's error. */
 PERHAPS_API int perhaps_guard_forget(perhaps_guard *guard, perhaps_error *error);
 
 /* What a guard is doing. */
