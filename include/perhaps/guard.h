@@ -148,7 +148,7 @@ typedef struct perhaps_store_options {
  * The store is the file that is at `path` (a relative one is looked up where the process then is). Each question looks, with
  * one stat(), whether another file is there than the one that is open, as after a rename() over it or when a symbolic link
  * points elsewhere: then that one is opened and judged, and answers. A question that begins after the replacement is
- * never answered from the file that was there before. When there is no file, or not one that can be a store, each question
+ * never answered from the file that was there before. A listing judges the file that it opens as well. When there is no file, or not one that can be a store, each question
  * is an error until there is. A file that is overwritten in place, without SQLite, is damage. A filter knows nothing of
  * all this: keys of the new file are answered "surely absent" until a guard has noticed, by perhaps_guard_catch_up(), and
  * rebuilt.
