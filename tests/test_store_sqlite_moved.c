@@ -209,7 +209,11 @@ static void test_no_position_in_another_file(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(perhaps_guard_save(guard, "f", &error), PERHAPS_E_IO);
         assert_contains_text(error.text, "open the store anew");
+        rebuild(
+            guard); // answers from the new file, and does not go over to it: the old filter, too, would be saved as one of it
+        assert_int_equal(missed(guard), 0);
     }
+    assert_int_equal(perhaps_guard_save(guard, "f", &error), PERHAPS_E_IO);
     perhaps_guard_free(guard);
     guard = start_guard(&(struct setting)CUCKOO_ALONE);
     reload(guard, 1, "cannot tell what changed");

@@ -273,7 +273,10 @@ enum perhaps_sqlite_way {
  *
  * A log that was removed, or changed, or restored with its database from a copy, is noticed, and so is a changed schema:
  * each_change then returns 1, as it does when another file has taken the place of the one that is followed; the next listing
- * goes over to that. `position` is PERHAPS_E_IO then: the filter has no position in the new file. What is not noticed: writes
+ * goes over to that. `position` is PERHAPS_E_IO then: the filter has no position in the new file. A guard through which all
+ * writes go (one without flags) does not go over, because nothing tells of which file its filter in use is: after a rebuild it
+ * answers from the new file, but perhaps_guard_save() is PERHAPS_E_IO, and so is the rebuild itself where the filter has a
+ * journal, until store and guard are made anew. What is not noticed: writes
  * with triggers switched off, or with writable_schema, and sqlite3_blob_write(), which SQLite refuses where the column has an
  * index. REPLACE deletes rows
  * without telling triggers unless recursive_triggers is on: the keys of these stay in the filter, which is safe.
