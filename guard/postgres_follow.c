@@ -43,10 +43,20 @@ static int begin(const struct perhaps__guard_postgres_source *source, bool write
 static int lock_table(const struct perhaps__guard_postgres_source *source,
                       const struct perhaps__guard_postgres_log *log, perhaps_error *error)
 {
+    if (strcmp(source->kind, "table") != 0) {
+        return perhaps__guard_postgres_refuse(source, PERHAPS_E_UNSUPPORTED, error,
+                                              "has no log, because no trigger watches what a view shows",
+                                              "rebuild the filter when that changed (perhaps rebuild)");
+    }
     char *sql = perhaps__guard_postgres_print("LOCK TABLE %s IN ACCESS SHARE MODE", log->table);
-    int code = sql == NULL ? perhaps__guard_postgres_fail_memory(source, error)
-                           : perhaps__guard_postgres_run(source, sql, error);
+    if (sql == NULL) {
+        return perhaps__guard_postgres_fail_memory(source, error);
+    }
+    PGresult *result = PQexec(source->connection, sql);
     free(sql);
+    int code =
+        PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : perhaps__guard_postgres_fail_following(source, result, error);
+    PQclear(result);
     return code;
 }
 
@@ -333,9 +343,9 @@ static int forget(void *context, const perhaps_store_position *position, perhaps
 /* ---------------------------------------------------------------- beginning to follow */
 
 // What cannot be followed at all is refused at once, and not at each look.
-static int refuse_unlogged(const perhaps_store_postgres *postgres, perhaps_error *error)
+static int refuse_unlogged(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
-    return perhaps__guard_postgres_refuse(&postgres->source, PERHAPS_E_UNSUPPORTED, error,
+    return perhaps__guard_postgres_refuse(source, PERHAPS_E_UNSUPPORTED, error,
                                           "has no log that is whole, and nothing else tells what changed in it",
                                           "install one (perhaps guard --install-log), or remove it first");
 }
@@ -351,12 +361,12 @@ static int start(perhaps_store_postgres *postgres, perhaps_error *error)
         code = release(postgres, code, error);
     }
     if (code == 0 && perhaps__guard_postgres_position_is_none(&unused)) {
-        code = refuse_unlogged(postgres, error);
+        code = refuse_unlogged(&following->source, error);
     }
     if (code == 0 && following->identity == NULL) {
         following->identity =
             perhaps__guard_postgres_print("postgres %s.%s", following->log.table, following->log.column);
-        code = following->identity != NULL ? 0 : perhaps__guard_postgres_fail_memory(&postgres->source, error);
+        code = following->identity != NULL ? 0 : perhaps__guard_postgres_fail_memory(&following->source, error);
     }
     return code;
 }

@@ -318,7 +318,8 @@ PERHAPS_API int perhaps_store_sqlite_remove_log(const char *path, const char *ta
  * the log. Row security must not hide rows of either from it.
  *
  * Returns 0, PERHAPS_E_ARGUMENT (NULL), PERHAPS_E_UNSUPPORTED (no log is installed, or not a whole one; a view, a query or a
- * canonical form, which have none), PERHAPS_E_IO, PERHAPS_E_MEMORY. A position has room for about 400 transactions that
+ * canonical form, which have none; a role without SELECT on the whole table or on the log, which may be able to list all the
+ * same), PERHAPS_E_IO, PERHAPS_E_MEMORY. A position has room for about 400 transactions that
  * write at a time, for half as many where they began far apart; beyond that, the callbacks return PERHAPS_E_LIMIT. */
 PERHAPS_API int perhaps_store_postgres_changes(perhaps_store_postgres *postgres, perhaps_store_changes *changes,
                                                perhaps_error *error);

@@ -198,6 +198,29 @@ class Without(PostgresCase):
         self.assertIn("does not say where", self.errors())
         self.end_by(process, signal.SIGTERM)
 
+    def test_rebuilds_what_cannot_be_followed(self):
+        """A view, and a role that may not read the log, or not the whole table: listed all the same, with a remark."""
+        self.db.execute("DROP ROLE IF EXISTS watching; CREATE ROLE watching LOGIN; GRANT USAGE ON SCHEMA public TO watching;"
+                        "CREATE VIEW v AS SELECT k FROM t; CREATE MATERIALIZED VIEW m AS SELECT k FROM t;"
+                        "GRANT SELECT (k) ON t TO watching")
+        self.run_tool("create", "-q", "-n", "10", "f")
+        (self.work / "keys").write_text("".join(f"{key}\n" for key in self.rows()))
+        watching = (self.store[0], f"{self.store[1]} user=watching", *self.store[2:])
+
+        def rebuild(store, words):
+            done = self.run_tool("rebuild", "f", *store)
+            self.assertIn(b"the filter gets no position to be followed from: ", done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(self.run_tool("rebuild", "-q", "f", *store).stderr, b"")
+            self.run_tool("check", "-q", "-v", "f", "keys", status=1)  # none is absent
+
+        for view in ("v", "m"):
+            rebuild((*self.store[:3], view, *self.store[4:]), b"no trigger watches what a view shows; rebuild")
+        rebuild(watching, b"permission denied for table t")
+        self.install_log()
+        self.db.execute("GRANT SELECT ON t TO watching")
+        rebuild(watching, b"permission denied for table perhaps_log.t.k")
+
     def test_options(self):
         done = self.run_tool("guard", "--watch", "f", *self.store, "--append-only", status=2)
         self.assertIn(b"--append-only: a PostgreSQL table has no row ids", done.stderr)
