@@ -19,9 +19,9 @@
 
 /* ---------------------------------------------------------------- complaints */
 
-static int cannot_tell(const struct perhaps__guard_postgres_source *source, perhaps_error *error, const char *why)
+static int cannot_tell(const char *name, perhaps_error *error, const char *why)
 {
-    struct perhaps__guard_failure failure = {.code = CANNOT_TELL, .subject = source->name};
+    struct perhaps__guard_failure failure = {.code = CANNOT_TELL, .subject = name};
     return perhaps__guard_fail(error, failure, "the database cannot tell what changed: %s", why);
 }
 
@@ -110,13 +110,13 @@ static int read_log(const struct perhaps__guard_postgres_source *source, const s
         return code;
     }
     if (!found->whole) {
-        (void)cannot_tell(source, error, NO_LOG);
+        (void)cannot_tell(source->name, error, NO_LOG);
         return CANNOT_TELL;
     }
     code = perhaps__guard_postgres_log_read(log, source, then, rows, error);
     if (code == 0 && (rows->rows == 0 || rows->foreign > 0)) {
         free(rows->snapshot);
-        (void)cannot_tell(source, error, rows->rows == 0 ? NO_LOG : FOREIGN);
+        (void)cannot_tell(source->name, error, rows->rows == 0 ? NO_LOG : FOREIGN);
         return CANNOT_TELL;
     }
     return code;
@@ -198,16 +198,16 @@ static int believe(const struct perhaps__guard_postgres_source *source,
                    const struct perhaps__guard_postgres_rows *rows, perhaps_error *error)
 {
     if (rows->truncated > 0) {
-        return cannot_tell(source, error, "the table was emptied (TRUNCATE)");
+        return cannot_tell(source->name, error, "the table was emptied (TRUNCATE)");
     }
     if (strcmp(found->signature, then->signature) != 0) {
-        return cannot_tell(source, error,
+        return cannot_tell(source->name, error,
                            "table, column or log are others than then, or were altered or rewritten, so that the log "
                            "may have gaps");
     }
     return rows->rows_then == then->rows && rows->sum_then == then->sum
                ? 0
-               : cannot_tell(source, error, "its log does not reach back so far, or is one of another history");
+               : cannot_tell(source->name, error, "its log does not reach back so far, or is one of another history");
 }
 
 // Three truth values follow the key.
@@ -215,7 +215,8 @@ static int visit_change(const struct perhaps__guard_postgres_source *source, con
                         perhaps_store_change *change, void *visitor, perhaps_error *error)
 {
     if (PQgetvalue(row, 0, 3)[0] != 0) {
-        return cannot_tell(source, error, "its log tells of more rows than the table has; was it written to by hand?");
+        return cannot_tell(source->name, error,
+                           "its log tells of more rows than the table has; was it written to by hand?");
     }
     return change(visitor, PQgetvalue(row, 0, 0), (size_t)PQgetlength(row, 0, 0), PQgetvalue(row, 0, 1)[0] != 0,
                   PQgetvalue(row, 0, 2)[0] != 0);
@@ -290,7 +291,7 @@ static int each_change(void *context, const perhaps_store_position *from, perhap
     perhaps_store_postgres *postgres = context;
     struct perhaps__guard_postgres_place then;
     if (!perhaps__guard_postgres_position_load(&then, from)) {
-        return cannot_tell(&postgres->source, error,
+        return cannot_tell(postgres->name, error,
                            perhaps__guard_postgres_position_is_none(from)
                                ? NO_LOG
                                : "the position is not one that this release knows");
