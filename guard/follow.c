@@ -292,6 +292,9 @@ int perhaps__guard_follow_listed(struct perhaps_guard *guard, struct perhaps__gu
 
 void perhaps__guard_follow_end(struct perhaps_guard *guard, const struct perhaps__guard_rebuild *rebuild, int code)
 {
+    if (code == 0) {
+        guard->control.behind = rebuild->behind ? guard->control.behind + 1 : 0;
+    }
     if (code == 0 && rebuild->behind) {
         guard->following.has_position = false;
         become(guard, PERHAPS_GUARD_CATCHING_UP);

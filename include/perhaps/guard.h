@@ -400,7 +400,9 @@ PERHAPS_API int perhaps_plan_rebuild(const perhaps_filter *filter, const perhaps
 typedef struct perhaps_guard perhaps_guard;
 
 /* When a guard rebuilds by itself, in a thread of its own: bits of perhaps_guard_options.triggers. Looked at by add,
- * remove and report; after a failure not again for a second. */
+ * remove, report and catch_up; after a failure not again for a second. After a second filter in a row that the store could
+ * not bring up to date from its listing on (its log is gone, or each listing is written to and there is no log): not again
+ * for ten times as long as that one took to make, nor for a second. */
 enum perhaps_guard_trigger {
     PERHAPS_GUARD_ON_DEGRADED = 1, /* degraded: see enum perhaps_guard_verdict; or a filter with a journal refused a
                                       key, though not because its journal could not be written */

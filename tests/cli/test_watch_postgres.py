@@ -8,9 +8,11 @@ another order than they wrote, servers that go, and kills. Run under tests/postg
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -84,6 +86,9 @@ class PostgresCase(WatchCase):
     def wait_for(self, process, key):
         wait_until(lambda: key in self.ask(process, [key, "resident"]), "the guard has caught up")
 
+    def rebuilds(self):
+        return int(re.search(r"^perhaps_guard_rebuilds_total(?:{.*})? (\d+)", (self.work / "metrics").read_text(), re.M)[1])
+
     def log(self):
         return int(self.db.execute('SELECT count(*) FROM "perhaps_log.t.k"')[0])
 
@@ -149,6 +154,26 @@ class Watching(PostgresCase):
         wait_until(lambda: "(TRUNCATE)" in self.errors(), "it says why it makes the filter anew")
         self.wait_for(process, "other")
         self.ask_all(process)
+        self.end_by(process, signal.SIGTERM)
+
+    def test_a_log_that_goes(self):
+        """Without it each filter is behind at once: they are made at longer intervals, and that is said once."""
+        self.install_log()
+        process = self.watch("--metrics-file", "metrics")
+        self.ask_all(process)
+        wait_until((self.work / "f").exists, "the filter is made")
+        said = "behind it at once; it is made again, at longer intervals"
+        self.run_tool("guard", "--remove-log", *self.store)
+        wait_until(lambda: said in self.errors(), "it says that it cannot follow")
+        made = self.rebuilds()
+        time.sleep(1.0)
+        self.assertLess(self.rebuilds() - made, 4)
+        self.ask_all(process)
+        self.install_log()
+        wait_until(lambda: "up to date with the store again" in self.errors(), "it follows the new log")
+        self.db.execute("INSERT INTO t(k) VALUES ('new')")
+        self.wait_for(process, "new")
+        self.assertEqual(self.errors().count(said), 1)
         self.end_by(process, signal.SIGTERM)
 
     def test_a_server_that_goes(self):
