@@ -242,17 +242,23 @@ static int visit_changes(const struct perhaps__guard_postgres_source *source, pe
     return code;
 }
 
-// A key's rows then are those that it has now, less those that the log says came, and plus those that went.
+// A key's rows then are those that it has now, less those that the log says came, and plus those that went. Rows of the
+// partitions that the signature is of: one that is attached after the snapshot was taken is read all the same, with rows that
+// never came.
 static int each_logged(const struct perhaps__guard_postgres_source *source,
                        const struct perhaps__guard_postgres_log *log, const char *then, perhaps_store_change *change,
                        void *visitor, perhaps_error *error)
 {
     char *sql = perhaps__guard_postgres_print(
-        "SELECT n.key, n.now > n.came, n.now > 0, n.now < n.came FROM (SELECT p.key, p.came,"
+        "WITH RECURSIVE tree(oid) AS (SELECT %u::pg_catalog.oid UNION ALL SELECT i.inhrelid FROM "
+        "pg_catalog.pg_inherits i"
+        " JOIN tree ON i.inhparent = tree.oid)"
+        " SELECT n.key, n.now > n.came, n.now > 0, n.now < n.came FROM (SELECT p.key, p.came,"
         " pg_catalog.count(t.%s) AS now FROM (SELECT l.key, pg_catalog.sum(l.delta) AS came FROM %s AS l"
         " WHERE l.delta <> 0 AND NOT pg_catalog.pg_visible_in_snapshot(l.xid, $1::pg_catalog.pg_snapshot)"
-        " GROUP BY l.key) AS p LEFT JOIN %s AS t ON t.%s = p.key GROUP BY p.key, p.came) AS n",
-        log->column, log->log, log->table, log->column);
+        " GROUP BY l.key) AS p LEFT JOIN %s AS t ON t.%s = p.key"
+        " AND t.tableoid = ANY (ARRAY(SELECT tree.oid FROM tree)) GROUP BY p.key, p.came) AS n",
+        source->relation, log->column, log->log, log->table, log->column);
     if (sql == NULL) {
         return perhaps__guard_postgres_fail_memory(source, error);
     }
