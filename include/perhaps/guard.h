@@ -330,7 +330,8 @@ PERHAPS_API int perhaps_store_postgres_changes(perhaps_store_postgres *postgres,
  * for an insert or a delete, two for an update that changes the key, one for TRUNCATE. Installed already: nothing is done. Or
  * removes all of it. The session is the only one that may write, and ends with the call. Writers wait for it, and it for
  * those that are at work, as long as wait_milliseconds. The log grows until perhaps_guard_forget(). While it is installed, the
- * column must not be renamed: writes to the table would then fail; remove it first.
+ * column must not be renamed: writes to the table would then fail, until it is renamed back, and removing the log would not
+ * find it; remove it first.
  *
  * The role must own the table, and be allowed to create in its schema. Writers need no rights on the log; another role
  * that follows the store needs those named above: GRANT SELECT, INSERT, DELETE ON "perhaps_log.TABLE.COLUMN" TO ROLE.
