@@ -169,6 +169,9 @@ int store_changes_if_any(const struct arguments *arguments, const struct opened_
     perhaps_error error = {.size = sizeof error};
     int code = opened->postgres != NULL ? perhaps_store_postgres_changes(opened->postgres, changes, &error) : 0;
     *any = code != PERHAPS_E_UNSUPPORTED;
+    if (!*any && !given(arguments, OPTION_QUIET)) {
+        tell(opened->name, "the filter gets no position to be followed from: %s", error.text);
+    }
     if (code < 0) {
         return *any ? fail_library(opened->name, code, &error) : STATUS_OK;
     }

@@ -41,6 +41,7 @@ struct watch {
     int64_t until_ms; // ... and output is given up at this time
     bool journaled;   // the file has all that the guard has, and is nobody else's
     bool cannot_save; // and it was said
+    bool behind;      // filters that were made are behind the store at once, and it was said
     // How rebuilds ended, told by the thread that made them.
     pthread_mutex_t lock;
     bool ended;
@@ -174,9 +175,14 @@ static void tell_rebuilt(struct watch *watch)
     perhaps_error error = watch->error;
     watch->ended = false;
     (void)pthread_mutex_unlock(&watch->lock);
-    if (ended && result == 0) {
-        perhaps_guard_statistics now = statistics_of(watch);
+    perhaps_guard_statistics now = statistics_of(watch);
+    bool behind = now.state == PERHAPS_GUARD_CATCHING_UP;
+    if (ended && result == 0 && !behind) {
         say(watch, "made from the store, for %" PRIu64 " keys", now.capacity);
+        watch->behind = false;
+    } else if (ended && result == 0 && !watch->behind) {
+        say(watch, "made from the store, and behind it at once; it is made again, at longer intervals");
+        watch->behind = true;
     } else if (ended && result < 0) {
         warn(watch->g->path, "not made from the store: %s", error.text);
     }
@@ -229,11 +235,8 @@ static void do_what_is_due(struct watch *watch)
     tell_rebuilt(watch);
     bool rebuilding = statistics_of(watch).rebuilding != 0; // before the state, which is set before it ends
     if (statistics_of(watch).state != PERHAPS_GUARD_LOADING) {
-        int code = perhaps_guard_catch_up(g->guard, &error); // when it cannot, it begins a rebuild
+        (void)perhaps_guard_catch_up(g->guard, &error); // when it cannot, it begins a rebuild, if it is time for one
         tell_state(watch, &error);
-        if (code == 1) {
-            start_rebuild(watch);
-        }
     } else if (!rebuilding) {
         start_rebuild(watch); // the last one failed
     }

@@ -292,6 +292,9 @@ int perhaps__guard_follow_listed(struct perhaps_guard *guard, struct perhaps__gu
 
 void perhaps__guard_follow_end(struct perhaps_guard *guard, const struct perhaps__guard_rebuild *rebuild, int code)
 {
+    if (code == 0) {
+        guard->control.behind = rebuild->behind ? guard->control.behind + 1 : 0;
+    }
     if (code == 0 && rebuild->behind) {
         guard->following.has_position = false;
         become(guard, PERHAPS_GUARD_CATCHING_UP);
@@ -344,6 +347,16 @@ void perhaps__guard_follow_saved(struct perhaps_guard *guard, int code)
     }
 }
 
+// A rebuild has its position since it was claimed, and its store must be able to tell what changed since then. What was saved
+// before that is older.
+static bool is_claimed(struct perhaps_guard *guard)
+{
+    (void)pthread_mutex_lock(&guard->control.lock);
+    bool running = guard->control.running;
+    (void)pthread_mutex_unlock(&guard->control.lock);
+    return running;
+}
+
 int perhaps_guard_forget(perhaps_guard *guard, perhaps_error *error)
 {
     if (guard == NULL) {
@@ -352,7 +365,7 @@ int perhaps_guard_forget(perhaps_guard *guard, perhaps_error *error)
     struct perhaps__guard_following *following = &guard->following;
     int code = 0;
     perhaps__guard_follow_begin(guard);
-    if (following->has_saved && following->changes.forget != NULL) {
+    if (following->has_saved && following->changes.forget != NULL && !is_claimed(guard)) {
         code = following->changes.forget(following->changes.context, &following->saved, error);
     }
     perhaps__guard_follow_release(guard);

@@ -115,6 +115,20 @@ int perhaps__guard_postgres_fail_log(const struct perhaps__guard_postgres_source
                                say(source, result, words, sizeof words));
 }
 
+int perhaps__guard_postgres_fail_following(const struct perhaps__guard_postgres_source *source, const PGresult *result,
+                                           perhaps_error *error)
+{
+    if (!has_state(result, "42501")) {
+        return perhaps__guard_postgres_fail(source, result, error);
+    }
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->name};
+    char words[WORDS];
+    return perhaps__guard_fail(error, failure,
+                               "the role may not read all that tells what changed (%s); grant it SELECT on the whole "
+                               "table and on its log",
+                               say(source, result, words, sizeof words));
+}
+
 int perhaps__guard_postgres_refuse(const struct perhaps__guard_postgres_source *source, int code, perhaps_error *error,
                                    const char *reason, const char *remedy)
 {

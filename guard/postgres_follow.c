@@ -19,9 +19,9 @@
 
 /* ---------------------------------------------------------------- complaints */
 
-static int cannot_tell(const struct perhaps__guard_postgres_source *source, perhaps_error *error, const char *why)
+static int cannot_tell(const char *name, perhaps_error *error, const char *why)
 {
-    struct perhaps__guard_failure failure = {.code = CANNOT_TELL, .subject = source->name};
+    struct perhaps__guard_failure failure = {.code = CANNOT_TELL, .subject = name};
     return perhaps__guard_fail(error, failure, "the database cannot tell what changed: %s", why);
 }
 
@@ -43,10 +43,20 @@ static int begin(const struct perhaps__guard_postgres_source *source, bool write
 static int lock_table(const struct perhaps__guard_postgres_source *source,
                       const struct perhaps__guard_postgres_log *log, perhaps_error *error)
 {
+    if (strcmp(source->kind, "table") != 0) {
+        return perhaps__guard_postgres_refuse(source, PERHAPS_E_UNSUPPORTED, error,
+                                              "has no log, because no trigger watches what a view shows",
+                                              "rebuild the filter when that changed (perhaps rebuild)");
+    }
     char *sql = perhaps__guard_postgres_print("LOCK TABLE %s IN ACCESS SHARE MODE", log->table);
-    int code = sql == NULL ? perhaps__guard_postgres_fail_memory(source, error)
-                           : perhaps__guard_postgres_run(source, sql, error);
+    if (sql == NULL) {
+        return perhaps__guard_postgres_fail_memory(source, error);
+    }
+    PGresult *result = PQexec(source->connection, sql);
     free(sql);
+    int code =
+        PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : perhaps__guard_postgres_fail_following(source, result, error);
+    PQclear(result);
     return code;
 }
 
@@ -100,13 +110,13 @@ static int read_log(const struct perhaps__guard_postgres_source *source, const s
         return code;
     }
     if (!found->whole) {
-        (void)cannot_tell(source, error, NO_LOG);
+        (void)cannot_tell(source->name, error, NO_LOG);
         return CANNOT_TELL;
     }
     code = perhaps__guard_postgres_log_read(log, source, then, rows, error);
     if (code == 0 && (rows->rows == 0 || rows->foreign > 0)) {
         free(rows->snapshot);
-        (void)cannot_tell(source, error, rows->rows == 0 ? NO_LOG : FOREIGN);
+        (void)cannot_tell(source->name, error, rows->rows == 0 ? NO_LOG : FOREIGN);
         return CANNOT_TELL;
     }
     return code;
@@ -188,16 +198,16 @@ static int believe(const struct perhaps__guard_postgres_source *source,
                    const struct perhaps__guard_postgres_rows *rows, perhaps_error *error)
 {
     if (rows->truncated > 0) {
-        return cannot_tell(source, error, "the table was emptied (TRUNCATE)");
+        return cannot_tell(source->name, error, "the table was emptied (TRUNCATE)");
     }
     if (strcmp(found->signature, then->signature) != 0) {
-        return cannot_tell(source, error,
+        return cannot_tell(source->name, error,
                            "table, column or log are others than then, or were altered or rewritten, so that the log "
                            "may have gaps");
     }
     return rows->rows_then == then->rows && rows->sum_then == then->sum
                ? 0
-               : cannot_tell(source, error, "its log does not reach back so far, or is one of another history");
+               : cannot_tell(source->name, error, "its log does not reach back so far, or is one of another history");
 }
 
 // Three truth values follow the key.
@@ -205,7 +215,8 @@ static int visit_change(const struct perhaps__guard_postgres_source *source, con
                         perhaps_store_change *change, void *visitor, perhaps_error *error)
 {
     if (PQgetvalue(row, 0, 3)[0] != 0) {
-        return cannot_tell(source, error, "its log tells of more rows than the table has; was it written to by hand?");
+        return cannot_tell(source->name, error,
+                           "its log tells of more rows than the table has; was it written to by hand?");
     }
     return change(visitor, PQgetvalue(row, 0, 0), (size_t)PQgetlength(row, 0, 0), PQgetvalue(row, 0, 1)[0] != 0,
                   PQgetvalue(row, 0, 2)[0] != 0);
@@ -231,17 +242,23 @@ static int visit_changes(const struct perhaps__guard_postgres_source *source, pe
     return code;
 }
 
-// A key's rows then are those that it has now, less those that the log says came, and plus those that went.
+// A key's rows then are those that it has now, less those that the log says came, and plus those that went. Rows of the
+// partitions that the signature is of: one that is attached after the snapshot was taken is read all the same, with rows that
+// never came.
 static int each_logged(const struct perhaps__guard_postgres_source *source,
                        const struct perhaps__guard_postgres_log *log, const char *then, perhaps_store_change *change,
                        void *visitor, perhaps_error *error)
 {
     char *sql = perhaps__guard_postgres_print(
-        "SELECT n.key, n.now > n.came, n.now > 0, n.now < n.came FROM (SELECT p.key, p.came,"
+        "WITH RECURSIVE tree(oid) AS (SELECT %u::pg_catalog.oid UNION ALL SELECT i.inhrelid FROM "
+        "pg_catalog.pg_inherits i"
+        " JOIN tree ON i.inhparent = tree.oid)"
+        " SELECT n.key, n.now > n.came, n.now > 0, n.now < n.came FROM (SELECT p.key, p.came,"
         " pg_catalog.count(t.%s) AS now FROM (SELECT l.key, pg_catalog.sum(l.delta) AS came FROM %s AS l"
         " WHERE l.delta <> 0 AND NOT pg_catalog.pg_visible_in_snapshot(l.xid, $1::pg_catalog.pg_snapshot)"
-        " GROUP BY l.key) AS p LEFT JOIN %s AS t ON t.%s = p.key GROUP BY p.key, p.came) AS n",
-        log->column, log->log, log->table, log->column);
+        " GROUP BY l.key) AS p LEFT JOIN %s AS t ON t.%s = p.key"
+        " AND t.tableoid = ANY (ARRAY(SELECT tree.oid FROM tree)) GROUP BY p.key, p.came) AS n",
+        source->relation, log->column, log->log, log->table, log->column);
     if (sql == NULL) {
         return perhaps__guard_postgres_fail_memory(source, error);
     }
@@ -280,7 +297,7 @@ static int each_change(void *context, const perhaps_store_position *from, perhap
     perhaps_store_postgres *postgres = context;
     struct perhaps__guard_postgres_place then;
     if (!perhaps__guard_postgres_position_load(&then, from)) {
-        return cannot_tell(&postgres->source, error,
+        return cannot_tell(postgres->name, error,
                            perhaps__guard_postgres_position_is_none(from)
                                ? NO_LOG
                                : "the position is not one that this release knows");
@@ -333,9 +350,9 @@ static int forget(void *context, const perhaps_store_position *position, perhaps
 /* ---------------------------------------------------------------- beginning to follow */
 
 // What cannot be followed at all is refused at once, and not at each look.
-static int refuse_unlogged(const perhaps_store_postgres *postgres, perhaps_error *error)
+static int refuse_unlogged(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
-    return perhaps__guard_postgres_refuse(&postgres->source, PERHAPS_E_UNSUPPORTED, error,
+    return perhaps__guard_postgres_refuse(source, PERHAPS_E_UNSUPPORTED, error,
                                           "has no log that is whole, and nothing else tells what changed in it",
                                           "install one (perhaps guard --install-log), or remove it first");
 }
@@ -351,12 +368,12 @@ static int start(perhaps_store_postgres *postgres, perhaps_error *error)
         code = release(postgres, code, error);
     }
     if (code == 0 && perhaps__guard_postgres_position_is_none(&unused)) {
-        code = refuse_unlogged(postgres, error);
+        code = refuse_unlogged(&following->source, error);
     }
     if (code == 0 && following->identity == NULL) {
         following->identity =
             perhaps__guard_postgres_print("postgres %s.%s", following->log.table, following->log.column);
-        code = following->identity != NULL ? 0 : perhaps__guard_postgres_fail_memory(&postgres->source, error);
+        code = following->identity != NULL ? 0 : perhaps__guard_postgres_fail_memory(&following->source, error);
     }
     return code;
 }

@@ -195,10 +195,11 @@ int perhaps__guard_postgres_log_read(const struct perhaps__guard_postgres_log *l
     if (sql == NULL) {
         return perhaps__guard_postgres_fail_memory(source, error);
     }
-    int code = 0;
-    PGresult *row = perhaps__guard_postgres_ask(source, sql, &then, 1, &code, error);
+    PGresult *row = PQexecParams(source->connection, sql, 1, NULL, &then, NULL, NULL, 0);
     free(sql);
-    if (row == NULL) {
+    if (PQresultStatus(row) != PGRES_TUPLES_OK) {
+        int code = perhaps__guard_postgres_fail_following(source, row, error);
+        PQclear(row);
         return code;
     }
     *rows = (struct perhaps__guard_postgres_rows){.snapshot = copy(row, 0),

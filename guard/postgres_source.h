@@ -42,6 +42,10 @@ int perhaps__guard_postgres_fail(const struct perhaps__guard_postgres_source *so
 // The same for the log of the column, which was to be changed.
 int perhaps__guard_postgres_fail_log(const struct perhaps__guard_postgres_source *source, const PGresult *result,
                                      perhaps_error *error);
+
+// The same for what only following reads: a role without the right can list, but not follow (PERHAPS_E_UNSUPPORTED).
+int perhaps__guard_postgres_fail_following(const struct perhaps__guard_postgres_source *source, const PGresult *result,
+                                           perhaps_error *error);
 int perhaps__guard_postgres_fail_memory(const struct perhaps__guard_postgres_source *source, perhaps_error *error);
 
 // Asks with texts as parameters; NULL is the value NULL. When the result is NULL, *code and *error are set.

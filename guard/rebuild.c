@@ -10,6 +10,7 @@
 #define ATTEMPTS 4
 #define CANCELLED 1
 #define RETRY_NANOSECONDS UINT64_C(1000000000)
+#define RETRY_LISTINGS 10
 
 /* ---------------------------------------------------------------- all stripes */
 
@@ -325,14 +326,26 @@ void perhaps__guard_unclaim(struct perhaps_guard *guard)
     (void)pthread_mutex_unlock(&guard->control.lock);
 }
 
-static void give_back(struct perhaps_guard *guard, int result, const perhaps_error *error)
+// Until a trigger may begin the next one. A filter that is behind at once may be chance, as somebody wrote during the listing;
+// when the next one is, too, the listings would go on without end, for nothing.
+static uint64_t pause(const struct perhaps_guard *guard, int result, uint64_t took)
 {
+    if (result == 0 && guard->control.behind < 2) {
+        return 0;
+    }
+    uint64_t listings = result == 0 ? RETRY_LISTINGS * took : 0;
+    return listings > RETRY_NANOSECONDS ? listings : RETRY_NANOSECONDS;
+}
+
+static void give_back(struct perhaps_guard *guard, int result, uint64_t began, const perhaps_error *error)
+{
+    uint64_t now = perhaps__guard_now();
     struct perhaps__guard_control *control = &guard->control;
     (void)pthread_mutex_lock(&control->lock);
     control->running = false;
     control->result = result;
     control->error = *error;
-    __atomic_store_n(&control->failed_at, result == 0 ? 0 : perhaps__guard_now(), __ATOMIC_RELAXED);
+    __atomic_store_n(&control->retry_at, now + pause(guard, result, now - began), __ATOMIC_RELAXED);
     __atomic_store_n(&guard->busy, 0, __ATOMIC_RELEASE);
     (void)pthread_cond_broadcast(&control->ended);
     (void)pthread_mutex_unlock(&control->lock);
@@ -341,6 +354,7 @@ static void give_back(struct perhaps_guard *guard, int result, const perhaps_err
 static int run(struct perhaps_guard *guard, uint64_t capacity, perhaps_error *error)
 {
     perhaps_error told = {.size = sizeof told};
+    uint64_t began = perhaps__guard_now();
     int result = rebuild_filter(guard, capacity, &told);
     if (result == 0) {
         told = (perhaps_error){.size = sizeof told}; // of an attempt that was too small
@@ -353,7 +367,7 @@ static int run(struct perhaps_guard *guard, uint64_t capacity, perhaps_error *er
     if (guard->options.rebuilt != NULL) {
         guard->options.rebuilt(guard->options.context, result, &told);
     }
-    give_back(guard, result, &told);
+    give_back(guard, result, began, &told);
     return result;
 }
 
@@ -395,7 +409,7 @@ int perhaps_guard_rebuild_start(perhaps_guard *guard, uint64_t capacity, perhaps
         code = perhaps__guard_fail(&told, failure, "the system gives no further thread; rebuild in one of your own");
         perhaps__guard_hand_on(error, &told);
         perhaps__guard_more(&guard->totals.rebuilds_failed);
-        give_back(guard, code, &told);
+        give_back(guard, code, perhaps__guard_now(), &told);
         return code;
     }
     guard->control.joinable = true;
@@ -461,8 +475,7 @@ void perhaps__guard_trigger(struct perhaps_guard *guard)
     if (guard->options.triggers == 0 || __atomic_load_n(&guard->busy, __ATOMIC_RELAXED) != 0) {
         return;
     }
-    uint64_t failed_at = __atomic_load_n(&guard->control.failed_at, __ATOMIC_RELAXED);
-    if (failed_at != 0 && perhaps__guard_now() - failed_at < RETRY_NANOSECONDS) {
+    if (perhaps__guard_now() < __atomic_load_n(&guard->control.retry_at, __ATOMIC_RELAXED)) {
         return;
     }
     uint64_t wanted = capacity_wanted(guard);

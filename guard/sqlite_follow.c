@@ -402,8 +402,7 @@ static int begin_listing(perhaps_store_sqlite *sqlite, struct words *version,
     own->logged = sqlite->following.logged;
     own->appended = sqlite->following.appended;
     (void)pthread_mutex_unlock(&sqlite->following.lock);
-    own->source = perhaps__guard_sqlite_source_of(sqlite);
-    return code < 0 ? code : perhaps__guard_sqlite_open(&own->source, error);
+    return code < 0 ? code : perhaps__guard_sqlite_open_another(sqlite, &own->source, error);
 }
 
 static int list(void *context, perhaps_store_position *position,

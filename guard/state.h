@@ -67,7 +67,8 @@ struct perhaps__guard_control {
     uint64_t capacity;
     int result;
     perhaps_error error;
-    uint64_t failed_at; // perhaps__guard_now(); 0: it did not
+    uint32_t behind;   // how many in a row made a filter that was behind its store at once
+    uint64_t retry_at; // perhaps__guard_now(), before which no trigger begins the next one
 };
 
 struct perhaps__guard_stripe {

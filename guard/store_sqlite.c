@@ -291,6 +291,23 @@ int perhaps__guard_sqlite_list(const struct perhaps__guard_sqlite_source *source
     return code;
 }
 
+int perhaps__guard_sqlite_open_another(const perhaps_store_sqlite *sqlite, struct perhaps__guard_sqlite_source *source,
+                                       perhaps_error *error)
+{
+    *source = perhaps__guard_sqlite_source_of(sqlite);
+    source->kind = "table";
+    int code = perhaps__guard_sqlite_open(source, error);
+    if (code < 0) {
+        return code;
+    }
+    code = perhaps__guard_sqlite_check(source, error);
+    if (code < 0) {
+        (void)sqlite3_close(source->db);
+        source->db = NULL;
+    }
+    return code;
+}
+
 // On a connection of its own. On that of the questions a listing would hold its snapshot, and answers would come from
 // there: a key that was removed meanwhile would still be found.
 static int each_key(void *context, visit_key *visit, void *visitor, perhaps_error *error)
@@ -299,8 +316,8 @@ static int each_key(void *context, visit_key *visit, void *visitor, perhaps_erro
     if (visit == NULL) {
         return perhaps__guard_store_null("visit", error);
     }
-    struct perhaps__guard_sqlite_source source = perhaps__guard_sqlite_source_of(sqlite);
-    int code = perhaps__guard_sqlite_open(&source, error);
+    struct perhaps__guard_sqlite_source source;
+    int code = perhaps__guard_sqlite_open_another(sqlite, &source, error);
     if (code == 0) {
         code = perhaps__guard_sqlite_list(&source, sqlite->keys, visit, visitor, error);
         (void)sqlite3_close(source.db);
@@ -396,8 +413,8 @@ static int count_keys(void *context, uint64_t *count, perhaps_error *error)
     if (count == NULL) {
         return perhaps__guard_store_null("count", error);
     }
-    struct perhaps__guard_sqlite_source source = perhaps__guard_sqlite_source_of(sqlite);
-    int code = perhaps__guard_sqlite_open(&source, error);
+    struct perhaps__guard_sqlite_source source;
+    int code = perhaps__guard_sqlite_open_another(sqlite, &source, error);
     if (code == 0) {
         code = count_distinct(&source, sqlite->keys, count, error);
         (void)sqlite3_close(source.db);

@@ -2,6 +2,8 @@
 // Guards that start anew over what was written to a SQLite table meanwhile, and files that they must not believe.
 #include "follow_helpers.h"
 
+#include <time.h>
+
 /* ---------------------------------------------------------------- restarts */
 
 static void test_a_start(void **state)
@@ -337,6 +339,59 @@ static void test_views_of_the_time(void **state)
     perhaps_store_sqlite_close(other);
 }
 
+/* ---------------------------------------------------------------- a store that never can tell */
+
+static int each_change_unknown(void *context, const perhaps_store_position *from, perhaps_store_position *to,
+                               perhaps_store_change *change, void *visitor, perhaps_error *error)
+{
+    return 1;
+}
+
+static perhaps_guard *start_unknown_guard(void)
+{
+    perhaps_store_changes changes;
+    reopen(&(struct setting){.kind = PERHAPS_KIND_BLOOM}, &stored, &changes);
+    changes.each_change = each_change_unknown;
+    perhaps_filter *filter = NULL;
+    perhaps_options made = {.size = sizeof made, .capacity = 1000, .fpr = 0.01, .flags = PERHAPS_SHARED};
+    assert_int_equal(perhaps_create(&made, &filter, NULL), 0);
+    perhaps_guard_options options = {.size = sizeof options,
+                                     .adopted = filter,
+                                     .store = &stored,
+                                     .changes = &changes,
+                                     .triggers = PERHAPS_GUARD_ON_DEGRADED,
+                                     .flags = PERHAPS_GUARD_FOLLOWS | PERHAPS_GUARD_NOT_READY};
+    perhaps_guard *guard = NULL;
+    assert_int_equal(perhaps_guard_create(&options, &guard, NULL), 0);
+    return guard;
+}
+
+// A filter that is behind at once may be chance, and is made again at once. After the second the store is left alone for a
+// second at least; it would be listed without end.
+static void test_rebuilds_take_a_rest(void **state)
+{
+    perhaps_guard *guard = start_unknown_guard();
+    struct timespec began;
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &began);
+    rebuild(guard);
+    for (int i = 0; i < 20; i++) {
+        catch_up(guard, 1, "");
+        assert_int_equal(perhaps_guard_rebuild_wait(guard, NULL), 0);
+    }
+    uint64_t rebuilds = statistics_of(guard).rebuilds;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    assert_in_range(rebuilds, 2, 3 + (uint64_t)(now.tv_sec - began.tv_sec));
+    assert_int_equal(asks(guard, 999), 1);                                       // nothing is proof meanwhile
+    for (int i = 0; i < 300 && statistics_of(guard).rebuilds == rebuilds; i++) { // and it goes on, when it has rested
+        (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        catch_up(guard, 1, "");
+    }
+    assert_int_equal(perhaps_guard_rebuild_wait(guard, NULL), 0);
+    assert_int_equal(statistics_of(guard).rebuilds, rebuilds + 1);
+    perhaps_guard_free(guard);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +409,7 @@ int main(int argc, char **argv)
         TEST(test_gaps),
         TEST(test_restored_database),
         TEST(test_views_of_the_time),
+        TEST(test_rebuilds_take_a_rest),
     };
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);

@@ -222,6 +222,16 @@ static void test_both_kinds_of_writers(void **state)
 
 /* ---------------------------------------------------------------- in the middle of a rebuild */
 
+static int count_log(void)
+{
+    sqlite3_stmt *statement = NULL;
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM \"perhaps_log.t.k\"", -1, &statement, NULL), 0);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    int count = sqlite3_column_int(statement, 0);
+    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    return count;
+}
+
 static perhaps_guard *guard_in_progress;
 static bool wrote_in_progress;
 
@@ -231,6 +241,8 @@ static int write_in_progress(void *context, const perhaps_guard_progress *progre
         wrote_in_progress = true;
         run(db, "INSERT INTO t(k) VALUES ('700'); DELETE FROM t WHERE k = '1'");
         catch_up(guard_in_progress, 0, NULL); // into the old one
+        save(guard_in_progress);
+        assert_int_equal(perhaps_guard_forget(guard_in_progress, NULL), 0); // the new one still needs what there is
     }
     return 0;
 }
@@ -261,10 +273,15 @@ static void test_changes_during_a_rebuild(void **state)
     wrote_in_progress = false;
     rebuild(guard_in_progress);
     assert_true(wrote_in_progress);
+    assert_int_equal(statistics_of(guard_in_progress).state, PERHAPS_GUARD_READY);
+    assert_int_equal(asks(guard_in_progress, 20000), 0);
     assert_int_equal(asks(guard_in_progress, 700), 1); // also in the new one
     assert_int_equal(missed(guard_in_progress), 0);
     save(guard_in_progress);
     assert_int_equal(copies_in("f"), 9500);
+    assert_true(count_log() > 9000);
+    assert_int_equal(perhaps_guard_forget(guard_in_progress, NULL), 0);
+    assert_int_equal(count_log(), 1);
     perhaps_guard_free(guard_in_progress);
 }
 
@@ -502,11 +519,7 @@ static void test_forgetting(void **state)
     install_log();
     const struct setting setting = CUCKOO_FOLLOWS;
     restart_over_changes(&setting, many_changes, 0, NULL);
-    sqlite3_stmt *statement = NULL;
-    assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM \"perhaps_log.t.k\"", -1, &statement, NULL), 0);
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    assert_int_equal(sqlite3_column_int(statement, 0), 1);
-    assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
+    assert_int_equal(count_log(), 1);
     perhaps_guard *guard = start_guard(&setting);
     reload(guard, 0, NULL);
     perhaps_guard_free(guard);

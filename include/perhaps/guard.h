@@ -148,7 +148,7 @@ typedef struct perhaps_store_options {
  * The store is the file that is at `path` (a relative one is looked up where the process then is). Each question looks, with
  * one stat(), whether another file is there than the one that is open, as after a rename() over it or when a symbolic link
  * points elsewhere: then that one is opened and judged, and answers. A question that begins after the replacement is
- * never answered from the file that was there before. When there is no file, or not one that can be a store, each question
+ * never answered from the file that was there before. A listing judges the file that it opens as well. When there is no file, or not one that can be a store, each question
  * is an error until there is. A file that is overwritten in place, without SQLite, is damage. A filter knows nothing of
  * all this: keys of the new file are answered "surely absent" until a guard has noticed, by perhaps_guard_catch_up(), and
  * rebuilt.
@@ -273,7 +273,10 @@ enum perhaps_sqlite_way {
  *
  * A log that was removed, or changed, or restored with its database from a copy, is noticed, and so is a changed schema:
  * each_change then returns 1, as it does when another file has taken the place of the one that is followed; the next listing
- * goes over to that. `position` is PERHAPS_E_IO then: the filter has no position in the new file. What is not noticed: writes
+ * goes over to that. `position` is PERHAPS_E_IO then: the filter has no position in the new file. A guard through which all
+ * writes go (one without flags) does not go over, because nothing tells of which file its filter in use is: after a rebuild it
+ * answers from the new file, but perhaps_guard_save() is PERHAPS_E_IO, and so is the rebuild itself where the filter has a
+ * journal, until store and guard are made anew. What is not noticed: writes
  * with triggers switched off, or with writable_schema, and sqlite3_blob_write(), which SQLite refuses where the column has an
  * index. REPLACE deletes rows
  * without telling triggers unless recursive_triggers is on: the keys of these stay in the filter, which is safe.
@@ -315,7 +318,8 @@ PERHAPS_API int perhaps_store_sqlite_remove_log(const char *path, const char *ta
  * the log. Row security must not hide rows of either from it.
  *
  * Returns 0, PERHAPS_E_ARGUMENT (NULL), PERHAPS_E_UNSUPPORTED (no log is installed, or not a whole one; a view, a query or a
- * canonical form, which have none), PERHAPS_E_IO, PERHAPS_E_MEMORY. A position has room for about 400 transactions that
+ * canonical form, which have none; a role without SELECT on the whole table or on the log, which may be able to list all the
+ * same), PERHAPS_E_IO, PERHAPS_E_MEMORY. A position has room for about 400 transactions that
  * write at a time, for half as many where they began far apart; beyond that, the callbacks return PERHAPS_E_LIMIT. */
 PERHAPS_API int perhaps_store_postgres_changes(perhaps_store_postgres *postgres, perhaps_store_changes *changes,
                                                perhaps_error *error);
@@ -326,7 +330,8 @@ PERHAPS_API int perhaps_store_postgres_changes(perhaps_store_postgres *postgres,
  * for an insert or a delete, two for an update that changes the key, one for TRUNCATE. Installed already: nothing is done. Or
  * removes all of it. The session is the only one that may write, and ends with the call. Writers wait for it, and it for
  * those that are at work, as long as wait_milliseconds. The log grows until perhaps_guard_forget(). While it is installed, the
- * column must not be renamed: writes to the table would then fail; remove it first.
+ * column must not be renamed: writes to the table would then fail, until it is renamed back, and removing the log would not
+ * find it; remove it first.
  *
  * The role must own the table, and be allowed to create in its schema. Writers need no rights on the log; another role
  * that follows the store needs those named above: GRANT SELECT, INSERT, DELETE ON "perhaps_log.TABLE.COLUMN" TO ROLE.
@@ -396,7 +401,9 @@ PERHAPS_API int perhaps_plan_rebuild(const perhaps_filter *filter, const perhaps
 typedef struct perhaps_guard perhaps_guard;
 
 /* When a guard rebuilds by itself, in a thread of its own: bits of perhaps_guard_options.triggers. Looked at by add,
- * remove and report; after a failure not again for a second. */
+ * remove, report and catch_up; after a failure not again for a second. After a second filter in a row that the store could
+ * not bring up to date from its listing on (its log is gone, or each listing is written to and there is no log): not again
+ * for ten times as long as that one took to make, nor for a second. */
 enum perhaps_guard_trigger {
     PERHAPS_GUARD_ON_DEGRADED = 1, /* degraded: see enum perhaps_guard_verdict; or a filter with a journal refused a
                                       key, though not because its journal could not be written */
@@ -663,8 +670,9 @@ PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *erro
 PERHAPS_API int perhaps_guard_resume(perhaps_guard *guard, perhaps_error *error);
 
 /* Allows the store to forget its history up to the position of the last file that this guard saved or reloaded. Not where
- * several filters follow one store: the others would have to be made anew. Returns 0 (also when there is nothing to
- * forget), PERHAPS_E_ARGUMENT, or the store's error. */
+ * several filters follow one store: the others would have to be made anew. While a rebuild or a reload is running (its
+ * callbacks included) nothing is forgotten, as the new filter needs the history since its listing: call it again after the
+ * next save. Returns 0 (also when there is nothing to forget), PERHAPS_E_ARGUMENT, or the store's error. */
 PERHAPS_API int perhaps_guard_forget(perhaps_guard *guard, perhaps_error *error);
 
 /* What a guard is doing. */

@@ -8,9 +8,11 @@ another order than they wrote, servers that go, and kills. Run under tests/postg
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -84,6 +86,9 @@ class PostgresCase(WatchCase):
     def wait_for(self, process, key):
         wait_until(lambda: key in self.ask(process, [key, "resident"]), "the guard has caught up")
 
+    def rebuilds(self):
+        return int(re.search(r"^perhaps_guard_rebuilds_total(?:{.*})? (\d+)", (self.work / "metrics").read_text(), re.M)[1])
+
     def log(self):
         return int(self.db.execute('SELECT count(*) FROM "perhaps_log.t.k"')[0])
 
@@ -151,6 +156,26 @@ class Watching(PostgresCase):
         self.ask_all(process)
         self.end_by(process, signal.SIGTERM)
 
+    def test_a_log_that_goes(self):
+        """Without it each filter is behind at once: they are made at longer intervals, and that is said once."""
+        self.install_log()
+        process = self.watch("--metrics-file", "metrics")
+        self.ask_all(process)
+        wait_until((self.work / "f").exists, "the filter is made")
+        said = "behind it at once; it is made again, at longer intervals"
+        self.run_tool("guard", "--remove-log", *self.store)
+        wait_until(lambda: said in self.errors(), "it says that it cannot follow")
+        made = self.rebuilds()
+        time.sleep(1.0)
+        self.assertLess(self.rebuilds() - made, 4)
+        self.ask_all(process)
+        self.install_log()
+        wait_until(lambda: "up to date with the store again" in self.errors(), "it follows the new log")
+        self.db.execute("INSERT INTO t(k) VALUES ('new')")
+        self.wait_for(process, "new")
+        self.assertEqual(self.errors().count(said), 1)
+        self.end_by(process, signal.SIGTERM)
+
     def test_a_server_that_goes(self):
         self.install_log()
         process = self.watch()
@@ -197,6 +222,29 @@ class Without(PostgresCase):
         self.ask_all(process)
         self.assertIn("does not say where", self.errors())
         self.end_by(process, signal.SIGTERM)
+
+    def test_rebuilds_what_cannot_be_followed(self):
+        """A view, and a role that may not read the log, or not the whole table: listed all the same, with a remark."""
+        self.db.execute("DROP ROLE IF EXISTS watching; CREATE ROLE watching LOGIN; GRANT USAGE ON SCHEMA public TO watching;"
+                        "CREATE VIEW v AS SELECT k FROM t; CREATE MATERIALIZED VIEW m AS SELECT k FROM t;"
+                        "GRANT SELECT (k) ON t TO watching")
+        self.run_tool("create", "-q", "-n", "10", "f")
+        (self.work / "keys").write_text("".join(f"{key}\n" for key in self.rows()))
+        watching = (self.store[0], f"{self.store[1]} user=watching", *self.store[2:])
+
+        def rebuild(store, words):
+            done = self.run_tool("rebuild", "f", *store)
+            self.assertIn(b"the filter gets no position to be followed from: ", done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(self.run_tool("rebuild", "-q", "f", *store).stderr, b"")
+            self.run_tool("check", "-q", "-v", "f", "keys", status=1)  # none is absent
+
+        for view in ("v", "m"):
+            rebuild((*self.store[:3], view, *self.store[4:]), b"no trigger watches what a view shows; rebuild")
+        rebuild(watching, b"permission denied for table t")
+        self.install_log()
+        self.db.execute("GRANT SELECT ON t TO watching")
+        rebuild(watching, b"permission denied for table perhaps_log.t.k")
 
     def test_options(self):
         done = self.run_tool("guard", "--watch", "f", *self.store, "--append-only", status=2)
