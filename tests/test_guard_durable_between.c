@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// What comes between a filter with a journal and its guard: resumes and rebuilds that fail or are beside a write, and other
+// guards at the same file. Whatever it is, no key of the store is missed.
+#include "durable_guards.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- others at the same file */
+
+// One program follows and knows its filter exactly; another writes through it, in between, which the position does not tell.
+static void test_writers_between(void **state)
+{
+    install_log();
+    const struct setting follows = CUCKOO_FOLLOWS;
+    const struct setting alone = CUCKOO_ALONE;
+    make_from_store(&alike, &follows);
+    for (unsigned followed = 0; followed < 2; followed++) {
+        perhaps_guard *guard = guard_on(open_file(), &alone, followed != 0);
+        for (int i = 0; i < 100; i++) {
+            char key[16];
+            (void)snprintf(key, sizeof key, "%d", (int)followed * 100 + i);
+            assert_int_equal(remove_through(guard, key), 1);
+        }
+        perhaps_guard_free(guard);
+        guard = start(&follows);
+        resume(guard, followed != 0 ? 0 : 1, "it does not say where");
+        assert_int_equal(missed(guard), 0); // not one was taken out twice
+        assert_int_equal(copies_in(FILTER), count_keys(sqlite));
+        if (followed == 0) {
+            rebuild(guard);
+        }
+        perhaps_guard_free(guard);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_writers_between),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
