@@ -459,6 +459,9 @@ static int bring_in(struct perhaps_guard *guard, struct perhaps__guard_generatio
     if (code == 0 && !next->durable) {
         take_saved(guard, record);
     }
+    if (code != 0 && next->filter == guard->current->filter) {
+        guard->current->removes = false; // some may be in the filter they share, and would come again
+    }
     perhaps__guard_unlock_all(guard);
     (void)pthread_mutex_unlock(&guard->exchange);
     return code;

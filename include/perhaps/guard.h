@@ -659,7 +659,7 @@ PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *erro
  *       Rebuild.
  *   <0  Errors of the store and of the filter's journal; PERHAPS_E_UNSUPPORTED without `changes`, or when the filter has no
  *       journal; PERHAPS_E_MEMORY; PERHAPS_E_ARGUMENT (no guard, or a rebuild is running). What the filter was given
- *       until then stays in it. */
+ *       until then stays in it; and copies of keys that are removed stay from then on, as residue, until a rebuild. */
 PERHAPS_API int perhaps_guard_resume(perhaps_guard *guard, perhaps_error *error);
 
 /* Allows the store to forget its history up to the position of the last file that this guard saved or reloaded. Not where
