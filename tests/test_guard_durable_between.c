@@ -35,6 +35,73 @@ static void test_resume_that_fails(void **state)
     }
 }
 
+/* ---------------------------------------------------------------- reports beside a rebuild */
+
+struct late {
+    perhaps_store store; // the one that is listed
+    perhaps_guard *guard;
+    int reported;
+};
+
+// As soon as the listing has shown its snapshot, somebody writes a row behind the guard's back, and reports it.
+static int list_and_report(void *context, int (*visit)(void *visitor, const void *key, size_t length), void *visitor,
+                           perhaps_error *error)
+{
+    struct late *late = context;
+    int code = late->store.each_key(late->store.context, visit, visitor, error);
+    run(db, "INSERT INTO t(k) VALUES ('late')");
+    late->reported = perhaps_guard_add(late->guard, "late", 4, NULL, NULL, NULL);
+    return code;
+}
+
+static int ask_listed(void *context, const void *key, size_t length, perhaps_error *error)
+{
+    const struct late *late = context;
+    return late->store.contains(late->store.context, key, length, error);
+}
+
+// The filter in use is full. The one that is being made has room.
+static void report_beside_rebuild(const perhaps_options *options)
+{
+    perhaps_error error = {.size = sizeof error};
+    struct late late = {.reported = 1};
+    begin_file(options);
+    sqlite = open_column("t", "k");
+    assert_int_equal(perhaps_store_sqlite_store(sqlite, &late.store), 0);
+    const perhaps_store store = {
+        .context = &late, .contains = ask_listed, .each_key = list_and_report, .flags = late.store.flags};
+    const perhaps_guard_options guarded = {.size = sizeof guarded, .adopted = open_file(), .store = &store};
+    assert_code(perhaps_guard_create(&guarded, &late.guard, &error), 0, &error);
+    int code = 1;
+    for (int i = 500; code >= 0 && i < KEYS; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "%d", i);
+        code = insert_through(late.guard, key, &error);
+    }
+    assert_code(code, PERHAPS_E_FULL, &error);
+    rebuild(late.guard);
+    assert_int_equal(late.reported, PERHAPS_E_FULL); // it was told that the filter did not take it
+    assert_int_equal(perhaps_guard_ask(late.guard, "late", 4), 1);
+    assert_int_equal(perhaps_guard_ask(late.guard, "later", 5), 0);
+    perhaps_guard_free(late.guard);
+    assert_true(options->kind != PERHAPS_KIND_CUCKOO || copies_in(FILTER) == count_keys(sqlite));
+}
+
+static void test_report_beside_rebuild(void **state)
+{
+    perhaps_options small = bloom;
+    small.capacity = 100;
+    small.at_capacity = PERHAPS_AT_CAPACITY_REFUSE;
+    report_beside_rebuild(&small);
+}
+
+static void test_report_beside_rebuild_that_counts(void **state)
+{
+    perhaps_options small = cuckoo;
+    small.capacity = 100;
+    report_beside_rebuild(&small);
+}
+
 /* ---------------------------------------------------------------- others at the same file */
 
 // One program follows and knows its filter exactly; another writes through it, in between, which the position does not tell.
@@ -67,6 +134,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_resume_that_fails),
+        TEST(test_report_beside_rebuild),
+        TEST(test_report_beside_rebuild_that_counts),
         TEST(test_writers_between),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
