@@ -104,6 +104,24 @@ static void test_report_beside_rebuild_that_counts(void **state)
 
 /* ---------------------------------------------------------------- others at the same file */
 
+static void write_numbers(perhaps_guard *guard, int first, int last)
+{
+    for (int i = first; i <= last; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "%d", i);
+        assert_true(insert_through(guard, key, NULL) >= 0);
+    }
+}
+
+static void remove_numbers(perhaps_guard *guard, int first, int last, int expected)
+{
+    for (int i = first; i <= last; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "%d", i);
+        assert_int_equal(remove_through(guard, key), expected);
+    }
+}
+
 // One program follows and knows its filter exactly; another writes through it, in between, which the position does not tell.
 static void test_writers_between(void **state)
 {
@@ -111,32 +129,66 @@ static void test_writers_between(void **state)
     const struct setting follows = CUCKOO_FOLLOWS;
     const struct setting alone = CUCKOO_ALONE;
     make_from_store(&alike, &follows);
-    for (unsigned followed = 0; followed < 2; followed++) {
+    for (int followed = 0; followed < 2; followed++) {
         perhaps_guard *guard = guard_on(open_file(), &alone, followed != 0);
-        for (int i = 0; i < 100; i++) {
-            char key[16];
-            (void)snprintf(key, sizeof key, "%d", (int)followed * 100 + i);
-            assert_int_equal(remove_through(guard, key), 1);
-        }
+        write_numbers(guard, 500 + followed * 100, 599 + followed * 100);
+        perhaps_guard_free(guard);
+        guard = start(&follows);
+        resume(guard, followed != 0 ? 0 : 1, "it does not say where");
+        assert_int_equal(missed(guard), 0);
+        assert_true(copies_in(FILTER) <= count_keys(sqlite)); // not one came twice
+        perhaps_guard_rebuild(guard, 2000, NULL);
+        perhaps_guard_free(guard);
+    }
+}
+
+// The same, in a filter that the other has made anew, and may take keys out of.
+static void test_removals_between(void **state)
+{
+    install_log();
+    const struct setting follows = CUCKOO_FOLLOWS;
+    const struct setting alone = CUCKOO_ALONE;
+    make_from_store(&alike, &follows);
+    for (int followed = 0; followed < 2; followed++) {
+        perhaps_guard *guard = guard_on(open_file(), &alone, followed != 0);
+        assert_int_equal(perhaps_guard_rebuild(guard, 600, NULL), 0);
+        remove_numbers(guard, followed * 100, followed * 100 + 99, 1);
         perhaps_guard_free(guard);
         guard = start(&follows);
         resume(guard, followed != 0 ? 0 : 1, "it does not say where");
         assert_int_equal(missed(guard), 0); // not one was taken out twice
         assert_int_equal(copies_in(FILTER), count_keys(sqlite));
-        if (followed == 0) {
-            rebuild(guard);
-        }
         perhaps_guard_free(guard);
     }
+}
+
+// Who takes nothing out puts no second copy in where a key is "perhaps" already: its copy is another's, of which nobody knows.
+static void test_copies_that_are_not_there(void **state)
+{
+    const struct setting writers = {.flags = PERHAPS_GUARD_OUTSIDE_WRITERS};
+    const struct setting alone = CUCKOO_ALONE;
+    run(db, "DELETE FROM t");
+    begin_file(&alike);
+    perhaps_guard *guard = guard_on(open_file(), &writers, false);
+    write_numbers(guard, 0, KEYS - 1);
+    perhaps_guard_free(guard);
+    assert_true(copies_in(FILTER) < KEYS);
+    guard = guard_on(open_file(), &alone, false);
+    remove_numbers(guard, 0, 499, 0);
+    assert_int_equal(missed(guard), 0);
+    assert_int_equal(statistics_of(guard).residue, 500);
+    rebuild(guard);
+    remove_numbers(guard, 500, 599, 1);
+    assert_int_equal(missed(guard), 0);
+    assert_int_equal(copies_in(FILTER), count_keys(sqlite));
+    perhaps_guard_free(guard);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_resume_that_fails),
-        TEST(test_report_beside_rebuild),
-        TEST(test_report_beside_rebuild_that_counts),
-        TEST(test_writers_between),
+        TEST(test_resume_that_fails), TEST(test_report_beside_rebuild), TEST(test_report_beside_rebuild_that_counts),
+        TEST(test_writers_between),   TEST(test_removals_between),      TEST(test_copies_that_are_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
