@@ -5,6 +5,7 @@
 
 #include "follow_helpers.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -126,6 +127,17 @@ static inline int write_row(void *context, const void *key, size_t length, perha
     }
     (void)sqlite3_finalize(statement);
     return result == SQLITE_DONE ? 0 : PERHAPS_E_IO;
+}
+
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+
+// From several threads.
+static inline int write_in_turn(void *context, const void *key, size_t length, perhaps_error *error)
+{
+    (void)pthread_mutex_lock(&writing);
+    int code = write_row(context, key, length, error);
+    (void)pthread_mutex_unlock(&writing);
+    return code;
 }
 
 static inline int insert_through(perhaps_guard *guard, const char *key, perhaps_error *error)

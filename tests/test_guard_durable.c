@@ -233,16 +233,6 @@ static void test_save(void **state)
 
 /* ---------------------------------------------------------------- threads */
 
-static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
-
-static int write_in_turn(void *context, const void *key, size_t length, perhaps_error *error)
-{
-    (void)pthread_mutex_lock(&writing);
-    int code = write_row(context, key, length, error);
-    (void)pthread_mutex_unlock(&writing);
-    return code;
-}
-
 struct adder {
     perhaps_guard *guard;
     unsigned number;

@@ -4,7 +4,7 @@
 #include "durable_guards.h"
 
 #include <pthread.h>
-#include <unistd.h>
+#include <stdint.h>
 
 /* ---------------------------------------------------------------- resumes that fail */
 
@@ -184,11 +184,55 @@ static void test_copies_that_are_not_there(void **state)
     perhaps_guard_free(guard);
 }
 
+/* ---------------------------------------------------------------- threads */
+
+static void *add_hundred(void *context)
+{
+    char sql[] = "INSERT INTO t(k) VALUES (?1)";
+    uintptr_t failed = 0;
+    for (int i = 500; i < 600; i++) {
+        char key[16];
+        int length = snprintf(key, sizeof key, "%d", i);
+        failed += perhaps_guard_add(context, key, (size_t)length, write_in_turn, sql, NULL) < 0;
+    }
+    return (void *)failed; // NOLINT(performance-no-int-to-ptr): a count, where a thread returns a pointer
+}
+
+// Writers on both sides at once. What the catch-up changes in the guard is nothing that they read.
+static void test_adders_beside_catch_ups(void **state)
+{
+    const struct setting setting = {.flags = PERHAPS_GUARD_OUTSIDE_WRITERS};
+    pthread_t thread;
+    void *failed = NULL;
+    run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF"); // writers and listings do not wait for each other
+    install_log();
+    make_from_store(&cuckoo, &setting);
+    perhaps_guard *guard = start(&setting);
+    resume(guard, 0, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, add_hundred, guard), 0);
+    for (int i = 0; i < 20; i++) {
+        (void)pthread_mutex_lock(&writing);
+        run(db, "INSERT INTO t(k) SELECT CAST(600 + count(*) % 400 AS TEXT) FROM t");
+        (void)pthread_mutex_unlock(&writing);
+        catch_up(guard, 0, NULL);
+    }
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    assert_null(failed);
+    catch_up(guard, 0, NULL);
+    assert_int_equal(missed(guard), 0);
+    perhaps_guard_free(guard);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_resume_that_fails), TEST(test_report_beside_rebuild), TEST(test_report_beside_rebuild_that_counts),
-        TEST(test_writers_between),   TEST(test_removals_between),      TEST(test_copies_that_are_not_there),
+        TEST(test_resume_that_fails),
+        TEST(test_report_beside_rebuild),
+        TEST(test_report_beside_rebuild_that_counts),
+        TEST(test_writers_between),
+        TEST(test_removals_between),
+        TEST(test_copies_that_are_not_there),
+        TEST(test_adders_beside_catch_ups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
