@@ -16,6 +16,7 @@ struct removal {
     uint64_t keys;
     uint64_t removed;
     uint64_t ambiguous; // kept, because several layers match
+    bool placed;        // it may have a position in a store yet
     struct json json;
 };
 
@@ -33,6 +34,19 @@ static int print_kept(struct removal *removal, const struct input *input, const 
 }
 
 enum { ABSENT = 0, REMOVED = 1, AMBIGUOUS = 2 };
+
+// Before the first removal, as each of them is in the file at once when it has a journal: from then on it lacks keys that its
+// store may have, whatever becomes of the rest, and nobody may go on from its position.
+static int drop_position(struct removal *removal, const struct batch *batch)
+{
+    bool removes = false;
+    for (size_t i = 0; i < batch->count && removal->placed && !removes; i++) {
+        removes = perhaps_might_contain(removal->filter, batch->keys[i], batch->lengths[i]) != 0;
+    }
+    int code = removes ? perhaps_set_position(removal->filter, NULL, 0) : 0;
+    removal->placed = removal->placed && !removes;
+    return code < 0 ? filter_fail_change(removal->path, removal->filter, code) : STATUS_OK;
+}
 
 // Goes on behind every key that several layers match.
 static int remove_keys(struct removal *removal, const struct batch *batch, uint8_t results[BATCH_KEYS])
@@ -56,7 +70,7 @@ static int remove_batch(void *context, const struct input *input, const struct b
 {
     struct removal *removal = context;
     uint8_t results[BATCH_KEYS];
-    if (remove_keys(removal, batch, results) != STATUS_OK) {
+    if (drop_position(removal, batch) != STATUS_OK || remove_keys(removal, batch, results) != STATUS_OK) {
         return STATUS_ERROR;
     }
     bool prints = given(removal->arguments, OPTION_NOT_DONE);
@@ -100,19 +114,26 @@ static int tell_removed(struct removal *removal)
     return STATUS_OK;
 }
 
+static bool has_position(const perhaps_filter *filter)
+{
+    const void *position = NULL;
+    size_t length = 0;
+    return perhaps_position(filter, &position, &length) == 0 && length > 0;
+}
+
 static int remove_and_save(struct removal *removal)
 {
     if (!filter_removes(removal->filter)) {
         return fail(removal->path, "%s cannot remove keys; the kinds counting and cuckoo can, with policy multiset",
                     filter_kind_shown(removal->filter));
     }
+    removal->placed = has_position(removal->filter);
     if (!given(removal->arguments, OPTION_NOT_DONE)) {
         progress_start(removal->arguments);
     }
     int status = visit_keys(removal->arguments, 1, false, remove_batch, removal);
     progress_end();
     if (status == STATUS_OK && removal->removed + removal->ambiguous > 0) { // both are counted in it
-        (void)perhaps_set_position(removal->filter, NULL, 0);               // it lacks keys that its store may have
         status = filter_keep(removal->path, removal->filter);
     }
     if (status != STATUS_OK || tell_removed(removal) != STATUS_OK) {

@@ -115,13 +115,16 @@ static bool is_in_store(struct perhaps_guard *guard, const struct perhaps__guard
 }
 
 // A durable filter takes the key, or it is not written. One that the store has already is put aside all the same: it must not be
-// turned away, though only until a crash.
+// turned away, though only until a crash, and the listing of a rebuild may be over: the next filter gets it as well.
 static int put_key(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
                    const struct change *change)
 {
     int code = perhaps__guard_put(guard, generation, change->key, change->length);
     if (code < 0 && change->write == NULL) {
         perhaps__guard_put_aside(guard, generation, change->key, change->length);
+        if (guard->rebuild != NULL) {
+            perhaps__guard_rebuild_add(guard, guard->rebuild, change->key, change->length, false);
+        }
     }
     return code;
 }

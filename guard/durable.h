@@ -17,7 +17,7 @@ int perhaps__guard_fail_durable(const struct perhaps__guard_generation *generati
 // Counts a refusal, and has a trigger see to it where a larger filter would help.
 void perhaps__guard_note_refusal(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, int code);
 
-// Before a guard that does not only follow its store takes keys out of a filter with a journal: the file no longer says that its
+// Before a guard that does not only follow its store writes to a filter with a journal: the file no longer says that its
 // filter is exactly at its position. 0, or an error.
 int perhaps__guard_durable_begin(struct perhaps_guard *guard, perhaps_error *error);
 

@@ -220,7 +220,9 @@ static int apply_and_keep(struct perhaps_guard *guard, struct perhaps__guard_gen
     int code = apply(guard, generation, position, error);
     if (code == 0) {
         code = perhaps__guard_durable_keep(guard, generation, position, error);
-        generation->removes = generation->removes && code == 0;
+        if (code != 0 && generation->removes) { // where it is false already, writers read it at this moment
+            generation->removes = false;
+        }
     }
     (void)pthread_mutex_unlock(&guard->exchange);
     return code;
@@ -471,6 +473,9 @@ static int bring_in(struct perhaps_guard *guard, struct perhaps__guard_generatio
     }
     if (code == 0 && !next->durable) {
         take_saved(guard, record);
+    }
+    if (code != 0 && next->filter == guard->current->filter) {
+        guard->current->removes = false; // some may be in the filter they share, and would come again
     }
     perhaps__guard_unlock_all(guard);
     (void)pthread_mutex_unlock(&guard->exchange);

@@ -13,6 +13,15 @@ static bool removes(const perhaps_statistics *statistics)
     return kind && statistics->policy == PERHAPS_POLICY_MULTISET;
 }
 
+// In a filter from a file with a journal keys may rely on copies of others that look alike: whoever takes nothing out puts
+// no second one in. Only who follows knows better, from its position.
+static bool may_remove(const struct perhaps_guard *guard, const struct perhaps__guard_generation *generation)
+{
+    uint32_t flags = guard->options.flags;
+    return (flags & PERHAPS_GUARD_OUTSIDE_WRITERS) == 0 &&
+           (!generation->durable || (flags & PERHAPS_GUARD_FOLLOWS) != 0);
+}
+
 // The most that it takes before it is to be made anew: of a filter that grows, of all its layers.
 static void set_limits(const struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
                        const perhaps_statistics *statistics)
@@ -22,7 +31,7 @@ static void set_limits(const struct perhaps_guard *guard, struct perhaps__guard_
     generation->fill_at = capacity * guard->options.rebuild_fill;
     generation->residue_at = capacity * guard->options.rebuild_residue;
     generation->counts = statistics->policy == PERHAPS_POLICY_MULTISET;
-    generation->removes = removes(statistics) && (guard->options.flags & PERHAPS_GUARD_OUTSIDE_WRITERS) == 0;
+    generation->removes = removes(statistics) && may_remove(guard, generation);
     generation->first = statistics->copies > 0 ? statistics->copies : statistics->adds;
 }
 

@@ -238,7 +238,7 @@ static int fail_record(const struct perhaps__journal *journal, uint64_t at, perh
     return perhaps__fail(
         error, failure,
         "the journal is damaged at byte %llu of %llu, after operation %llu; restore it together with its "
-        "filter, or rebuild the filter",
+        "filter, or remove both files, and make the filter anew",
         (unsigned long long)at, (unsigned long long)journal->size, (unsigned long long)journal->sequence);
 }
 

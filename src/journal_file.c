@@ -31,8 +31,8 @@ int perhaps__journal_fail_missing(perhaps_error *error, const char *path)
     const struct perhaps__failure failure = {.code = PERHAPS_E_JOURNAL, .system_error = ENOENT, .subject = path};
     return perhaps__fail(
         error, failure,
-        "is missing, and its filter lacks keys without it; restore it together with its filter, or rebuild "
-        "the filter");
+        "is missing, and its filter lacks keys without it; restore it together with its filter, or remove "
+        "both files, and make the filter anew");
 }
 
 /* ---------------------------------------------------------------- its bytes */

@@ -1,106 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Guards on a filter with a journal: what was written through them, or taken over from the store, is in the file when the call
 // returns, whatever becomes of the process, N times at random moments (test_guard_durable N).
-#include "follow_helpers.h"
+#include "durable_guards.h"
 
 #include <pthread.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#define FILTER "d"
-
-/* ---------------------------------------------------------------- programs that start */
-
-static void begin_file(const perhaps_options *options)
-{
-    perhaps_filter *filter = NULL;
-    perhaps_error error = {.size = sizeof error};
-    assert_int_equal(perhaps_create(options, &filter, NULL), 0);
-    assert_code(perhaps_begin_journal(filter, FILTER, NULL, &error), 0, &error);
-    perhaps_free(filter);
-}
-
-static perhaps_filter *open_file(void)
-{
-    perhaps_load_options load = {.size = sizeof load, .flags = PERHAPS_OPEN_SHARED};
-    perhaps_journal_options options = {.size = sizeof options, .load = &load};
-    perhaps_error error = {.size = sizeof error};
-    perhaps_filter *filter = NULL;
-    assert_code(perhaps_open_durable(FILTER, &options, &filter, &error), 0, &error);
-    return filter;
-}
-
-static perhaps_guard *guard_on(perhaps_filter *filter, const struct setting *setting, bool followed)
-{
-    perhaps_store_changes changes;
-    perhaps_error error = {.size = sizeof error};
-    perhaps_store_sqlite_close(sqlite); // of the program that ended
-    sqlite = open_column("t", "k");
-    assert_int_equal(perhaps_store_sqlite_store(sqlite, &stored), 0);
-    assert_code(perhaps_store_sqlite_changes(sqlite, 0, &changes, &error), 0, &error);
-    perhaps_guard_options options = {.size = sizeof options,
-                                     .adopted = filter,
-                                     .store = &stored,
-                                     .changes = followed ? &changes : NULL,
-                                     .triggers = setting->triggers,
-                                     .flags = setting->flags};
-    perhaps_guard *guard = NULL;
-    assert_code(perhaps_guard_create(&options, &guard, &error), 0, &error);
-    return guard;
-}
-
-// On the file that there is.
-static perhaps_guard *start(const struct setting *setting)
-{
-    struct setting not_ready = *setting;
-    not_ready.flags |= PERHAPS_GUARD_NOT_READY;
-    return guard_on(open_file(), &not_ready, true);
-}
-
-static void resume(perhaps_guard *guard, int expected, const char *words)
-{
-    perhaps_error error = {.size = sizeof error};
-    assert_code(perhaps_guard_resume(guard, &error), expected, &error);
-    if (expected != 0) {
-        assert_contains_text(error.text, words);
-    }
-}
-
-static perhaps_filter *read_file(void)
-{
-    perhaps_filter *filter = NULL;
-    perhaps_error error = {.size = sizeof error};
-    assert_code(perhaps_open(FILTER, NULL, &filter, &error), 0, &error);
-    return filter;
-}
-
-static perhaps_journal journal_of_file(void)
-{
-    perhaps_journal journal = {.size = sizeof journal};
-    perhaps_filter *filter = read_file();
-    assert_int_equal(perhaps_journal_of(filter, &journal), 0);
-    perhaps_free(filter);
-    return journal;
-}
-
-static const perhaps_options cuckoo = {
-    .size = sizeof(perhaps_options), .kind = PERHAPS_KIND_CUCKOO, .capacity = 2000, .fpr = 0.001};
-// Short fingerprints: what is taken out twice takes another key's copy.
-static const perhaps_options alike = {
-    .size = sizeof(perhaps_options), .kind = PERHAPS_KIND_CUCKOO, .capacity = 2000, .fpr = 0.1};
-static const perhaps_options bloom = {.size = sizeof(perhaps_options), .capacity = 1000, .fpr = 0.001};
-
-// A program that made the filter from the store, and ended. Nothing is saved.
-static void make_from_store(const perhaps_options *options, const struct setting *setting)
-{
-    begin_file(options);
-    perhaps_guard *guard = start(setting);
-    rebuild(guard);
-    perhaps_guard_free(guard);
-}
 
 /* ---------------------------------------------------------------- following */
 
@@ -164,44 +70,6 @@ static void test_many_at_once(void **state)
 }
 
 /* ---------------------------------------------------------------- a disk that is full */
-
-// No file becomes larger than so many bytes; 0: no limit.
-static void limit_files(uint64_t bytes)
-{
-    struct rlimit limit;
-    (void)signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    limit.rlim_cur = bytes != 0 ? (rlim_t)bytes : limit.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
-static bool wrote;
-
-static int write_row(void *context, const void *key, size_t length, perhaps_error *error)
-{
-    sqlite3_stmt *statement = NULL;
-    int result = sqlite3_prepare_v2(db, context, -1, &statement, NULL);
-    wrote = true;
-    if (result == SQLITE_OK) {
-        (void)sqlite3_bind_text(statement, 1, key, (int)length, SQLITE_STATIC);
-        result = sqlite3_step(statement);
-    }
-    (void)sqlite3_finalize(statement);
-    return result == SQLITE_DONE ? 0 : PERHAPS_E_IO;
-}
-
-static int insert_through(perhaps_guard *guard, const char *key, perhaps_error *error)
-{
-    char sql[] = "INSERT INTO t(k) VALUES (?1)";
-    wrote = false;
-    return perhaps_guard_add(guard, key, strlen(key), write_row, sql, error);
-}
-
-static int remove_through(perhaps_guard *guard, const char *key)
-{
-    char sql[] = "DELETE FROM t WHERE k = ?1";
-    return perhaps_guard_remove(guard, key, strlen(key), write_row, sql, NULL);
-}
 
 // "Perhaps" to everything until it can be recorded; and whether the copies are exact is not known any more.
 static void test_journal_that_cannot_be_written(void **state)
@@ -319,33 +187,7 @@ static void test_full(void **state)
     perhaps_guard_free(guard);
 }
 
-/* ---------------------------------------------------------------- others at the same file */
-
-// One program follows and knows its filter exactly; another writes through it, in between, which the position does not tell.
-static void test_writers_between(void **state)
-{
-    install_log();
-    const struct setting follows = CUCKOO_FOLLOWS;
-    const struct setting alone = CUCKOO_ALONE;
-    make_from_store(&alike, &follows);
-    for (unsigned followed = 0; followed < 2; followed++) {
-        perhaps_guard *guard = guard_on(open_file(), &alone, followed != 0);
-        for (int i = 0; i < 100; i++) {
-            char key[16];
-            (void)snprintf(key, sizeof key, "%d", (int)followed * 100 + i);
-            assert_int_equal(remove_through(guard, key), 1);
-        }
-        perhaps_guard_free(guard);
-        guard = start(&follows);
-        resume(guard, followed != 0 ? 0 : 1, "it does not say where");
-        assert_int_equal(missed(guard), 0); // not one was taken out twice
-        assert_int_equal(copies_in(FILTER), count_keys(sqlite));
-        if (followed == 0) {
-            rebuild(guard);
-        }
-        perhaps_guard_free(guard);
-    }
-}
+/* ---------------------------------------------------------------- misuse, and saving */
 
 static void test_misuse(void **state)
 {
@@ -390,16 +232,6 @@ static void test_save(void **state)
 }
 
 /* ---------------------------------------------------------------- threads */
-
-static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
-
-static int write_in_turn(void *context, const void *key, size_t length, perhaps_error *error)
-{
-    (void)pthread_mutex_lock(&writing);
-    int code = write_row(context, key, length, error);
-    (void)pthread_mutex_unlock(&writing);
-    return code;
-}
 
 struct adder {
     perhaps_guard *guard;
@@ -587,7 +419,6 @@ int main(int argc, char **argv)
         TEST(test_journal_that_is_cut),
         TEST(test_writing_without_a_journal),
         TEST(test_full),
-        TEST(test_writers_between),
         TEST(test_misuse),
         TEST(test_save),
         TEST(test_adders_beside_rebuilds),

@@ -657,7 +657,9 @@ PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *erro
  * between filter and store is a copy too many.
  *
  * In a guard that FOLLOWS, copies are taken out exactly also after a restart: the position says whether all that came since
- * is in the file. In others copies that were there before the restart stay, as residue. */
+ * is in the file. In others nothing is taken out of the filter that was adopted: a key may be in it only because it looks
+ * like another, whose copy it then needs. perhaps_guard_remove() returns 0, and what stays counts as residue, until a rebuild;
+ * the filter that it makes removes exactly, until the next restart. */
 
 /* Goes on with the durable filter that the guard has, from its own position: perhaps_guard_reload() without a file.
  *
@@ -666,7 +668,7 @@ PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *erro
  *       Rebuild.
  *   <0  Errors of the store and of the filter's journal; PERHAPS_E_UNSUPPORTED without `changes`, or when the filter has no
  *       journal; PERHAPS_E_MEMORY; PERHAPS_E_ARGUMENT (no guard, or a rebuild is running). What the filter was given
- *       until then stays in it. */
+ *       until then stays in it; and copies of keys that are removed stay from then on, as residue, until a rebuild. */
 PERHAPS_API int perhaps_guard_resume(perhaps_guard *guard, perhaps_error *error);
 
 /* Allows the store to forget its history up to the position of the last file that this guard saved or reloaded. Not where

@@ -47,6 +47,8 @@ cp c.filter.journal copy.filter.journal
 refuse perhaps check copy.filter keys
 refuse perhaps add copy.filter keys
 refuse perhaps create -f -n 10 f.filter
+rm copy.filter copy.filter.journal
+show perhaps create -q -n 1000 --journal copy.filter keys
 refuse perhaps merge -f -o f.filter before before
 # damage, and what a crash leaves
 cp f.filter.journal journal

@@ -20,6 +20,14 @@ cmp f.filter before && echo the filter is what it was
 perhaps info --json f.filter | grep -o '"journal":{[^}]*}'
 printf '1\n800\n900\n' | show perhaps check f.filter
 seq 895 905 | show perhaps guard --watch -q f.filter $store
+# what was removed by hand is no filter to go on from, also when not all keys to remove could be read
+show perhaps remove f.filter <(seq 2 10) missing
+seq 2 10 | show perhaps check -c f.filter
+seq 2 10 | show perhaps guard --watch -q f.filter $store
+seq 1000 1003 | show perhaps remove -q f.filter
+seq 2 10 | show perhaps guard --watch f.filter $store | sed -n 1,2p
+seq 2 10 | show perhaps remove -q f.filter
+seq 2 10 | show perhaps guard --watch -q f.filter $store
 # what cannot be caught up with is made anew, in the same file
 perhaps guard -q --remove-log $store
 sqlite3 s.db "INSERT INTO t VALUES ('902')"
