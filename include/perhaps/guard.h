@@ -491,7 +491,7 @@ typedef struct perhaps_guard_options {
 
 /* Makes a guard with all counters 0, released with perhaps_guard_free() (NULL allowed), which cancels a rebuild that is
  * running, waits for it, and frees the filter unless that is borrowed.
- * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION, PERHAPS_E_MEMORY. */
+ * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION, PERHAPS_E_MEMORY; PERHAPS_E_IO: the journal of `adopted` cannot be written. */
 PERHAPS_API int perhaps_guard_create(const perhaps_guard_options *options, perhaps_guard **guard, perhaps_error *error);
 PERHAPS_API void perhaps_guard_free(perhaps_guard *guard);
 
@@ -637,6 +637,8 @@ PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *erro
 
 /* Filters with a journal. A guard that adopts a durable filter (perhaps_open_durable(), with PERHAPS_OPEN_SHARED) writes
  * through it, and its file is at any time what the guard has:
+ *   perhaps_guard_create() without FOLLOWS notes in the file that its copies are not exact from here on; or drops its position,
+ *   when that is of another store, or there are no `changes`. It does so before anything is written, and though nothing may be.
  *   perhaps_guard_add(), _remove() are in the journal when they return. A key that the filter does not take, because it is full
  *   or its journal cannot be written, is not written to the store either: beside the filter it would be lost in a
  *   crash. (Reported with `write` NULL, it is put there, and the call fails all the same.)
