@@ -57,6 +57,9 @@ static void put_roomiest_last(perhaps_filter *filter)
     for (uint32_t i = last; i > 0; i--) {
         roomiest = room_in(filter->layers[i]) > room_in(filter->layers[roomiest]) ? i : roomiest;
     }
+    if (roomiest == last) {
+        return; // also of one layer: who looks at the first does so at any time
+    }
     struct perhaps__layer *layer = filter->layers[roomiest];
     for (uint32_t i = roomiest; i < last; i++) {
         filter->layers[i] = filter->layers[i + 1];
