@@ -101,32 +101,34 @@ int perhaps__guard_postgres_fail(const struct perhaps__guard_postgres_source *so
     return fail_doing(source, result, "read", error);
 }
 
+// The server says that the role lacks a right: what it may not do, and what would help.
+static int fail_right(const struct perhaps__guard_postgres_source *source, const PGresult *result, int code,
+                      const char *lacks, const char *advice, perhaps_error *error)
+{
+    struct perhaps__guard_failure failure = {.code = code, .subject = source->name};
+    char words[WORDS];
+    return perhaps__guard_fail(error, failure, "the role may not %s (%s); %s", lacks,
+                               say(source, result, words, sizeof words), advice);
+}
+
 int perhaps__guard_postgres_fail_log(const struct perhaps__guard_postgres_source *source, const PGresult *result,
                                      perhaps_error *error)
 {
-    if (!has_state(result, "42501")) { // insufficient_privilege
-        return fail_doing(source, result, "change the log of", error);
-    }
-    struct perhaps__guard_failure failure = {.code = PERHAPS_E_IO, .subject = source->name};
-    char words[WORDS];
-    return perhaps__guard_fail(error, failure,
-                               "the role may not change the log (%s); connect as the table's owner, with the right to "
-                               "create in its schema; to shorten the log, it needs INSERT and DELETE there",
-                               say(source, result, words, sizeof words));
+    return !has_state(result, "42501") // insufficient_privilege
+               ? fail_doing(source, result, "change the log of", error)
+               : fail_right(source, result, PERHAPS_E_IO, "change the log",
+                            "connect as the table's owner, with the right to create in its schema; to shorten the log, "
+                            "it needs INSERT and DELETE there",
+                            error);
 }
 
 int perhaps__guard_postgres_fail_following(const struct perhaps__guard_postgres_source *source, const PGresult *result,
                                            perhaps_error *error)
 {
-    if (!has_state(result, "42501")) {
-        return perhaps__guard_postgres_fail(source, result, error);
-    }
-    struct perhaps__guard_failure failure = {.code = PERHAPS_E_UNSUPPORTED, .subject = source->name};
-    char words[WORDS];
-    return perhaps__guard_fail(error, failure,
-                               "the role may not read all that tells what changed (%s); grant it SELECT on the whole "
-                               "table and on its log",
-                               say(source, result, words, sizeof words));
+    return !has_state(result, "42501")
+               ? perhaps__guard_postgres_fail(source, result, error)
+               : fail_right(source, result, PERHAPS_E_UNSUPPORTED, "read all that tells what changed",
+                            "grant it SELECT on the whole table and on its log", error);
 }
 
 int perhaps__guard_postgres_refuse(const struct perhaps__guard_postgres_source *source, int code, perhaps_error *error,
