@@ -5,9 +5,9 @@
 #include "words.h"
 #include "words_stream.h"
 
-// A region has 2^21 bits, 256 KiB: half of a second-level cache of 512 KiB, while the next region is on its way into the
-// other. Measured from 128 to 512 KiB: docs/decisions.md, 28.
-#define OFFSET_BITS 21
+// A region has 2^20 bits, 128 KiB: it and the next one, which is on its way meanwhile, are half of a second-level cache of
+// 512 KiB. Regions of 256 and 512 KiB take as long: docs/decisions.md, 28.
+#define OFFSET_BITS 20
 #define REGION_LINES ((UINT64_C(1) << OFFSET_BITS) / 8 / PERHAPS_LINE)
 
 // An entry is a position in its region, and the lowest bits of the number of its key. Entries of a region are in the order
