@@ -231,17 +231,16 @@ static void tell(const struct sorter *sorter, size_t count, uint8_t *out, struct
     tally->used += sorter->used;
 }
 
-void perhaps__bloom_add_sorted(const struct perhaps__view *shared, const struct perhaps__sorting *sorting, void *memory,
+void perhaps__bloom_add_sorted(const struct perhaps__view *view, const struct perhaps__sorting *sorting, void *memory,
                                const uint64_t *hashes, size_t count, uint8_t *out, struct perhaps__tally *tally)
 {
-    const struct perhaps__view view =
-        *shared; // what is written could be part of the original, for all a compiler knows
-    struct sorter sorter = make_sorter(&view, sorting, memory);
+    const struct perhaps__view own = *view; // what is written could be part of it, for all a compiler knows
+    struct sorter sorter = make_sorter(&own, sorting, memory);
     memset(sorter.count, 0, 3 * sorter.regions * sizeof *sorter.count); // and seen and base
     memset(sorter.absent, 0, absent_bytes(count));
     for (size_t first = 0; first < count; first += STRETCH) {
         size_t end = (size_t)perhaps__min(first + STRETCH, count);
-        sort_stretch(&sorter, &view, hashes, (uint32_t)first, (uint32_t)end);
+        sort_stretch(&sorter, &own, hashes, (uint32_t)first, (uint32_t)end);
         end_stretch(&sorter, (uint32_t)end);
     }
     set_all(&sorter);
