@@ -66,15 +66,16 @@ static size_t at_least_one(uint64_t bytes)
     return bytes > 0 ? (size_t)bytes : 1;
 }
 
+void *perhaps__allocate_unset(const perhaps_allocator *allocator, uint64_t bytes)
+{
+    return bytes > SIZE_MAX / 2 ? NULL : allocator->allocate(allocator->context, at_least_one(bytes), PERHAPS_LINE);
+}
+
 void *perhaps__allocate(const perhaps_allocator *allocator, uint64_t bytes)
 {
-    if (bytes > SIZE_MAX / 2) {
-        return NULL;
-    }
-    size_t size = at_least_one(bytes);
-    void *memory = allocator->allocate(allocator->context, size, PERHAPS_LINE);
+    void *memory = perhaps__allocate_unset(allocator, bytes);
     if (memory != NULL) {
-        memset(memory, 0, size);
+        memset(memory, 0, at_least_one(bytes));
     }
     return memory;
 }

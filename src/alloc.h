@@ -16,6 +16,9 @@ bool perhaps__take_allocator(perhaps_allocator *allocator, const perhaps_allocat
 void *perhaps__allocate(const perhaps_allocator *allocator, uint64_t bytes);
 void perhaps__release(const perhaps_allocator *allocator, void *memory, uint64_t bytes);
 
+// The same, but not zeroed: for buffers that are written before they are read.
+void *perhaps__allocate_unset(const perhaps_allocator *allocator, uint64_t bytes);
+
 // Memory that is all zero and stays so, and stays the owner's, while the system has its whole pages back until they are
 // written to again. What comes from an allocator of the caller's is left as it is: it may be of any sort.
 void perhaps__give_back_pages(const perhaps_allocator *allocator, void *memory, uint64_t bytes);

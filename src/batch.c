@@ -118,26 +118,41 @@ static size_t run_blocks(struct batch *batch, uint64_t *hashes, size_t most)
     return handled;
 }
 
+// In blocks of `most` keys, too large for the stack. False when there is no memory for them.
+static bool run_large_blocks(struct batch *batch, size_t most, size_t *handled)
+{
+    const perhaps_allocator *allocator = &batch->filter->allocator;
+    uint64_t *hashes = perhaps__allocate_unset(allocator, most * sizeof *hashes);
+    if (hashes == NULL) {
+        return false;
+    }
+    *handled = run_blocks(batch, hashes, most);
+    perhaps__release(allocator, hashes, most * sizeof *hashes);
+    return true;
+}
+
 // Every block is flushed to the disk: they are large.
 static size_t run_logged(struct batch *batch)
 {
-    const perhaps_allocator *allocator = &batch->filter->allocator;
-    size_t most = (size_t)perhaps__min(batch->count, LOGGED_BLOCK);
-    uint64_t *hashes = perhaps__allocate(allocator, most * sizeof *hashes);
-    if (hashes == NULL) {
+    size_t handled = 0;
+    if (!run_large_blocks(batch, (size_t)perhaps__min(batch->count, LOGGED_BLOCK), &handled)) {
         batch->status = PERHAPS_E_MEMORY;
-        return 0;
     }
-    size_t handled = run_blocks(batch, hashes, most);
-    perhaps__release(allocator, hashes, most * sizeof *hashes);
     return handled;
 }
 
 static size_t run_keys(struct batch *batch)
 {
     uint64_t hashes[BLOCK];
-    bool logged = batch->changed != NULL && batch->changed->log != NULL && batch->count > BLOCK;
-    return logged ? run_logged(batch) : run_blocks(batch, hashes, BLOCK);
+    size_t handled = 0;
+    if (batch->changed != NULL && batch->changed->log != NULL && batch->count > BLOCK) {
+        return run_logged(batch);
+    }
+    size_t together = batch->verb == add ? perhaps__filter_adds_together(batch->filter, batch->count) : 0;
+    if (together > BLOCK && run_large_blocks(batch, together, &handled)) {
+        return handled;
+    }
+    return run_blocks(batch, hashes, BLOCK);
 }
 
 // 0, or why the batch cannot begin.

@@ -189,6 +189,9 @@ typedef size_t perhaps__filter_add_function(perhaps_filter *filter, const uint64
 perhaps__filter_add_function perhaps__filter_add;
 perhaps__filter_add_function perhaps__filter_remove;
 
+// How many hashes are best added in one call, out of many; 0 where it does not matter.
+size_t perhaps__filter_adds_together(const perhaps_filter *filter, size_t count);
+
 // Any change, without a log, and how much of its count was done. Clearing is never refused.
 size_t perhaps__filter_apply(perhaps_filter *filter, const struct perhaps__change *change, int *refusal);
 int perhaps__filter_set_position(perhaps_filter *filter, const uint8_t *position, size_t length);

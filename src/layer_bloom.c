@@ -78,5 +78,6 @@ const struct perhaps__layer_operations perhaps__layer_bloom = {
     .most = most,
     .room = room,
     .agrees = perhaps__layer_agrees_without_removal,
+    .sorts = true,
     .keeps_used = true,
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The verbs for one key, and for hashes on the filter as it is.
+#include "bulk.h"
 #include "filter.h"
 #include "hash.h"
 #include "layers.h"
@@ -28,8 +29,16 @@ static size_t add_now(perhaps_filter *filter, const uint64_t *hashes, size_t cou
         return perhaps__layers_add(filter, hashes, count, out, refusal);
     }
     struct perhaps__layer *layer = filter->layers[0];
-    perhaps__add_many_function *add = count < few ? filter->view.add_few : filter->view.add_many;
-    return add(&filter->view, hashes, count, out, &layer->tally, refusal);
+    if (count < few) {
+        return filter->view.add_few(&filter->view, hashes, count, out, &layer->tally, refusal);
+    }
+    return perhaps__bulk_add(layer, &filter->allocator, hashes, count, out, refusal);
+}
+
+size_t perhaps__filter_adds_together(const perhaps_filter *filter, size_t count)
+{
+    bool simply = filter->shared == NULL && filter->log == NULL && !perhaps__filter_is_bounded(filter);
+    return simply ? perhaps__bulk_keys(filter->layers[0], count) : 0;
 }
 
 size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
