@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The golden files, read by the second reader of docs/format.md: same answers, same statistics, same bytes.
+"""The golden files, read by the second reader of docs/format.md: same answers, same statistics, same bytes, and sizes that
+keep their promises.
 
     tests/format_check.py [--key HEX] [--tool PERHAPS] FOLDER
 
@@ -24,6 +25,7 @@ import xxhash
 
 from format_journal import ADD, AMBIGUOUS, COPIES, FULL, REMOVE, VOID, Journal, Replay
 from format_reference import Filter, demand, take_key
+from format_sizing import check as check_size
 from format_statistics import compare, statistics
 
 
@@ -57,12 +59,18 @@ def check_statistics(path, golden, length, said):
     demand(not differences, f"{path.name}: " + "; ".join(differences))
 
 
+def check_sizes(path, read):
+    for i, layer in enumerate(read.layers):
+        check_size(layer, f"{path.name}: layer {i}")
+
+
 def check_filters(folder, secret, tool):
     files = sorted(folder.glob("*.perhaps"))
     demand(files, "no golden files")
     for path in files:
         data = path.read_bytes()
         golden = Filter(data, secret)
+        check_sizes(path, golden)
         keys = check_answers(path, golden)
         members = 0
         if tool is not None:
@@ -116,6 +124,7 @@ def check_journal(path, seen, tool):
     whole = path.with_suffix(".whole").read_bytes()
     journal = Journal(path.with_suffix(".journal").read_bytes(), owner)
     made = Filter(whole)
+    check_sizes(path, made)
     demand(made.file_id == 0 and owner.generation == 2 and journal.records, path.name)
     replay = Replay(owner, owner.layers + made.layers)
     counts = replay.run(journal.records)

@@ -5,7 +5,8 @@
     tests/format_reference.py [--key HEX] FILE...          prints what each filter says of itself
 
 HEX is the secret key of filters that have one, as 32 hexadecimal digits. What operations do and journals are in
-format_journal.py, statistics in format_statistics.py, and format_check.py compares with the golden files.
+format_journal.py, statistics in format_statistics.py, sizes in format_sizing.py, and format_check.py compares with the
+golden files.
 """
 import pathlib
 import struct
