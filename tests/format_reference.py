@@ -3,14 +3,10 @@
 """A second reader of docs/format.md, written from its text alone, on an independent build of xxHash.
 
     tests/format_reference.py [--key HEX] FILE...          prints what each filter says of itself
-    tests/format_reference.py [--key HEX] --golden FOLDER  checks every *.perhaps there against the keys in its *.keys,
-                                                           and in journals/ every NAME with NAME.journal against
-                                                           NAME.whole
 
-HEX is the secret key of filters that have one, as 32 hexadecimal digits.
-
-A .keys file has a line for each key with its answer, "+" perhaps or "-" surely absent: a space, then the key in
-hexadecimal, or the hash as a number where the caller hashes.
+HEX is the secret key of filters that have one, as 32 hexadecimal digits. What operations do and journals are in
+format_journal.py, statistics in format_statistics.py, sizes in format_sizing.py, and format_check.py compares with the
+golden files.
 """
 import pathlib
 import struct
@@ -100,13 +96,15 @@ class Layer:
     def home(self, key_hash):
         """The fingerprint of a key, and its two buckets."""
         at = self.place(key_hash)
-        appended = self.cell_bits - self.layout
-        fingerprints = (1 << self.cell_bits) - (1 << appended)
-        fingerprint = (1 << appended) + ((at >> 32) * fingerprints >> 32)
-        total = (fingerprint >> appended) * 0x9E3779B1 & 0xFFFFFFFF
-        total = (total ^ total >> 16) | 1
+        least = 1 << self.cell_bits - self.layout
+        fingerprint = least + ((at >> 32) * ((1 << self.cell_bits) - least) >> 32)
         first = (at & (1 << 52) - 1) % self.range
-        return fingerprint, first, (total - first) % self.range
+        return fingerprint, first, self.other_bucket(fingerprint, first)
+
+    def other_bucket(self, fingerprint, bucket):
+        total = (fingerprint >> self.cell_bits - self.layout) * 0x9E3779B1 & 0xFFFFFFFF
+        total = (total ^ total >> 16) | 1
+        return (total - bucket) % self.range
 
     def count_at_most(self, key_hash):
         """The bound for kinds that count; None stands for no bound."""
@@ -117,9 +115,13 @@ class Layer:
         return sum(self.cell(bucket * self.slots + i) == fingerprint
                    for bucket in {first, second} for i in range(self.slots))
 
+    def block_layout(self):
+        """Of blocked: bytes of a block, lanes, bits of a lane, bits of a key in a lane."""
+        return LAYOUTS[self.layout]
+
     def block(self, key_hash):
         """The number of a key's block, and its bits there as one number."""
-        size, lanes, lane_bits, bits_of_key = LAYOUTS[self.layout]
+        size, lanes, lane_bits, bits_of_key = self.block_layout()
         at = self.place(key_hash)
         choices = (at & 0xFFFFFFFF, (at * 0x9FB21C651E98DF25 & MASK) >> 32)[:bits_of_key]
         mask = 0
@@ -178,7 +180,7 @@ class Filter:
         self.read_sections(header[192:192 + section_size], sections, data[header_size:])
         demand(len(self.layers) == layers, "number of layers")
         self.check_chunks(header[192 + section_size:-8], chunks)
-        demand(self.fingerprint() == self.probe, "probe fingerprint")
+        demand(self.fingerprint(self.layers) == self.probe, "probe fingerprint")
 
     def read_sections(self, data, count, payload):
         self.metadata = b""
@@ -222,132 +224,32 @@ class Filter:
     def might_contain(self, key):
         return any(layer.might_contain(self.hash(key)) for layer in self.layers)
 
-    def fingerprint(self):
+    def fingerprint(self, layers):
+        """The probe fingerprint of a filter with these layers."""
         sequence = bytes(i % 251 for i in range(600))
         digest = 0
         for number, length in enumerate(PROBE_LENGTHS):
             key_hash = number if self.source == 2 else self.hash(sequence[:length])
-            for layer in self.layers:
+            for layer in layers:
                 for position in layer.positions_of(key_hash):
                     digest = mix(digest ^ position)
         return digest
 
 
-class Journal:
-    """The operations of a journal, as (sequence, type, values), without those that are void."""
-
-    def __init__(self, data, owner):
-        (magic, version, size, file_id, generation, base, filter_checksum, reserved, seed) = struct.unpack_from(
-            "<8sIIQQQQQQ", data)
-        demand(magic == b"\xb6journal" and version == 1 and size == 64 and reserved == 0, "journal")
-        demand(seed == checksum(data[:56]), "header checksum of the journal")
-        demand((file_id, generation, base, filter_checksum) ==
-               (owner.file_id, owner.generation, owner.folded, owner.header_checksum), "whose journal it is")
-        self.records = []
-        self.last = base
-        at = 64
-        while at < len(data):
-            size = self.read_record(data, at, seed)
-            if size == 0:
-                break
-            at += size
-
-    def read_record(self, data, at, seed):
-        """The size of the record at some place; 0 where it is incomplete."""
-        if len(data) - at < 24:
-            return 0
-        size, kind, sequence, head = struct.unpack_from("<IIQQ", data, at)
-        if head != xxhash.xxh3_64_intdigest(data[at:at + 16], seed):
-            demand(not any(data[at + 16:]), f"record at {at}")
-            return 0
-        count = (size - 32) // 8
-        demand(size == 32 + 8 * count and sequence == self.last + 1, f"record at {at}")
-        counts = {1: range(1, 65537), 2: range(1, 65537), 3: (0,), 4: (1,), 5: range(1, 514)}
-        demand(count in counts.get(kind, ()), f"record at {at}")
-        if len(data) - at < size:
-            return 0
-        body = data[at + 24:at + size - 8]
-        if struct.unpack_from("<Q", data, at + size - 8)[0] != xxhash.xxh3_64_intdigest(body, head):
-            demand(not any(data[at + size - 8:]), f"record at {at}")
-            return 0
-        values = struct.unpack(f"<{count}Q", body)
-        self.last += count if kind in (1, 2) else 1
-        if kind == 4:
-            self.records = [(first, what, done[:max(0, values[0] - first)]) for first, what, done in self.records
-                            if first < values[0]]
-        elif kind == 5:
-            length = values[0]
-            demand(length <= 4096 and count == 1 + (length + 7) // 8 and not any(body[8 + length:]), f"record at {at}")
-            self.records.append((sequence, kind, (body[8:8 + length],)))
-        else:
-            self.records.append((sequence, kind, values))
-        return size
-
-    def position(self, position):
-        """The position after all of it, of a filter that had another before."""
-        for _, kind, values in self.records:
-            position = {3: b"", 5: values[0] if values else b""}.get(kind, position)
-        return position
-
-    def replay(self, layer):
-        """The payload of a bloom or counting layer after all of it. (Neither refuses anything.)"""
-        width = layer.cell_bits or 1
-        cells = [int.from_bytes(layer.payload, "little") >> i * width & (1 << width) - 1 for i in range(layer.range)]
-        for _, kind, values in self.records:
-            if kind == 3:
-                cells = [0] * layer.range
-            if kind == 5:
-                continue
-            for key_hash in values:
-                positions = set(layer.walk(key_hash))
-                if kind == 2 and not all(cells[i] for i in positions):
-                    continue
-                for i in positions:
-                    if cells[i] < (1 << width) - 1:
-                        cells[i] += 1 if kind == 1 else -1
-        return sum(cell << i * width for i, cell in enumerate(cells)).to_bytes(layer.size, "little")
-
-
-def check_journals(folder):
-    files = sorted(path for path in pathlib.Path(folder).iterdir() if not path.suffix)
-    demand(files, "no golden journals")
-    for path in files:
-        owner = Filter(path.read_bytes())
-        whole = Filter(path.with_suffix(".whole").read_bytes())
-        journal = Journal(path.with_suffix(".journal").read_bytes(), owner)
-        demand(whole.file_id == 0 and owner.generation == 2 and journal.records, path.name)
-        if owner.kind in (1, 3) and len(whole.layers) == 1:
-            demand(journal.replay(owner.layers[0]) == whole.layers[0].payload, f"{path.name}: replay")
-        demand(journal.position(owner.position) == whole.position, f"{path.name}: position")
-        print(f"{path.name}: {len(journal.records)} records, up to operation {journal.last}")
-
-
-def check_golden(folder, secret):
-    files = sorted(pathlib.Path(folder).glob("*.perhaps"))
-    demand(files, "no golden files")
-    for path in files:
-        golden = Filter(path.read_bytes(), secret)
-        keys = path.with_suffix(".keys").read_text(encoding="ascii").splitlines()
-        for line in keys:
-            sign, key = line[:1], line[2:]
-            key = int(key) if golden.source == 2 else bytes.fromhex(key)
-            demand(golden.might_contain(key) == (sign == "+"), f"{path.name}: key {line}")
-        print(f"{path.name}: {len(keys)} keys answered as recorded")
-    check_journals(pathlib.Path(folder) / "journals")
+def take_key(arguments):
+    """The other arguments, and the secret key or None."""
+    if arguments[:1] != ["--key"]:
+        return arguments, None
+    secret = bytes.fromhex(arguments[1])
+    demand(len(secret) == 16, "a secret key has 16 bytes")
+    vector = bytes(range(15))  # the test vector of the paper
+    demand(siphash(vector, bytes(range(16))) == 0xA129CA6149BE45E5, "SipHash is not SipHash")
+    return arguments[2:], secret
 
 
 def main():
-    arguments, secret = sys.argv[1:], None
-    if arguments[:1] == ["--key"]:
-        secret = bytes.fromhex(arguments[1])
-        demand(len(secret) == 16, "a secret key has 16 bytes")
-        arguments = arguments[2:]
-        bytes_of_vector = bytes(range(15))  # the test vector of the paper
-        demand(siphash(bytes_of_vector, bytes(range(16))) == 0xA129CA6149BE45E5, "SipHash is not SipHash")
-    if len(arguments) == 2 and arguments[0] == "--golden":
-        check_golden(arguments[1], secret)
-        return
-    for name in arguments:
+    names, secret = take_key(sys.argv[1:])
+    for name in names:
         read = Filter(pathlib.Path(name).read_bytes(), secret)
         print(f"{name}: n {read.capacity} p {read.fpr} seed {read.seed} probe {read.probe:#x} "
               f"metadata {len(read.metadata)}")

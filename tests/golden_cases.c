@@ -202,6 +202,17 @@ static const struct golden_case {
      .fpr = 0.01,
      .family = SUPPORT_DIGESTS,
      .keys = 100},
+    {.name = "v1-cuckoo-grown-multiset",
+     .kind = PERHAPS_KIND_CUCKOO,
+     .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+     .policy = PERHAPS_POLICY_MULTISET,
+     .capacity = 20,
+     .fpr = 0.01,
+     .seed = 4,
+     .family = SUPPORT_URLS,
+     .keys = 80,
+     .copies = 1,
+     .removed = 15},
     {.name = "v1-bloom-refusing", .at_capacity = PERHAPS_AT_CAPACITY_REFUSE, .capacity = 5, .fpr = 0.01, .keys = 5},
 };
 

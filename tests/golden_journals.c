@@ -6,22 +6,132 @@
 #include "file.h"
 #include "support_keys.h"
 
+static int fill(perhaps_filter *filter);
+static int set_positions(perhaps_filter *filter);
+static int crowd(perhaps_filter *filter);
+static int clear_all(perhaps_filter *filter);
+
 static const struct {
     const char *name;
     perhaps_options options;
+    int (*change)(perhaps_filter *);
 } cases[] = {
-    {"v1-bloom", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOOM, .capacity = 100, .fpr = 0.01}},
-    {"v1-blocked", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOCKED, .capacity = 100, .fpr = 0.01}},
+    {"v1-bloom", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOOM, .capacity = 100, .fpr = 0.01}, fill},
+    {"v1-blocked", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOCKED, .capacity = 100, .fpr = 0.01}, fill},
     {"v1-counting",
-     {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_COUNTING, .capacity = 60, .fpr = 0.01, .seed = 9}},
-    {"v1-cuckoo", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_CUCKOO, .capacity = 60, .fpr = 0.01}},
+     {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_COUNTING, .capacity = 60, .fpr = 0.01, .seed = 9},
+     fill},
+    {"v1-cuckoo", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_CUCKOO, .capacity = 60, .fpr = 0.01}, fill},
     {"v1-grown",
      {.size = sizeof(perhaps_options),
       .kind = PERHAPS_KIND_BLOOM,
       .capacity = 20,
       .fpr = 0.01,
-      .at_capacity = PERHAPS_AT_CAPACITY_GROW}},
-    {"v1-position", {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOOM, .capacity = 100, .fpr = 0.01}},
+      .at_capacity = PERHAPS_AT_CAPACITY_GROW},
+     fill},
+    {"v1-position",
+     {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_BLOOM, .capacity = 100, .fpr = 0.01},
+     set_positions},
+    // Filters that refuse, move fingerprints or grow on the way.
+    {"v1-bloom-refusing",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_BLOOM,
+      .capacity = 40,
+      .fpr = 0.02,
+      .at_capacity = PERHAPS_AT_CAPACITY_REFUSE},
+     crowd},
+    {"v1-bloom-planned",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_BLOOM,
+      .capacity = 10,
+      .fpr = 0.02,
+      .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+      .growth = 4,
+      .max_capacity = 75},
+     crowd},
+    {"v1-blocked-grown",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_BLOCKED,
+      .capacity = 15,
+      .fpr = 0.05,
+      .at_capacity = PERHAPS_AT_CAPACITY_GROW},
+     crowd},
+    {"v1-counting-conservative",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_COUNTING,
+      .capacity = 60,
+      .fpr = 0.1,
+      .policy = PERHAPS_POLICY_CONSERVATIVE},
+     crowd},
+    {"v1-counting-crowded",
+     {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_COUNTING, .capacity = 10, .fpr = 0.5},
+     crowd},
+    {"v1-counting-refusing",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_COUNTING,
+      .capacity = 40,
+      .fpr = 0.02,
+      .counter_bits = 8,
+      .at_capacity = PERHAPS_AT_CAPACITY_REFUSE},
+     crowd},
+    {"v1-cuckoo-full",
+     {.size = sizeof(perhaps_options), .kind = PERHAPS_KIND_CUCKOO, .capacity = 60, .fpr = 0.01, .seed = 6},
+     crowd},
+    {"v1-cuckoo-full-unique",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_CUCKOO,
+      .policy = PERHAPS_POLICY_UNIQUE,
+      .capacity = 16,
+      .fpr = 0.01},
+     crowd},
+    {"v1-cuckoo-search",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_CUCKOO,
+      .slots = 2,
+      .search = 3,
+      .capacity = 20,
+      .fpr = 0.05},
+     crowd},
+    {"v1-cuckoo-grown",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_CUCKOO,
+      .capacity = 12,
+      .fpr = 0.1,
+      .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+      .max_bytes = 600},
+     crowd},
+    {"v1-cuckoo-grown-multiset",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_CUCKOO,
+      .policy = PERHAPS_POLICY_MULTISET,
+      .capacity = 12,
+      .fpr = 0.1,
+      .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+      .max_capacity = 90},
+     crowd},
+    // So narrow fingerprints that the second layer does not fold into the first: removals are ambiguous.
+    {"v1-cuckoo-ambiguous",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_CUCKOO,
+      .policy = PERHAPS_POLICY_MULTISET,
+      .slots = 2,
+      .fingerprint_bits = 7,
+      .capacity = 50,
+      .fpr = 0.1,
+      .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+      .growth = 8},
+     crowd},
+    {"v1-cuckoo-cleared",
+     {.size = sizeof(perhaps_options),
+      .kind = PERHAPS_KIND_CUCKOO,
+      .policy = PERHAPS_POLICY_MULTISET,
+      .slots = 2,
+      .fingerprint_bits = 7,
+      .capacity = 50,
+      .fpr = 0.1,
+      .at_capacity = PERHAPS_AT_CAPACITY_GROW,
+      .growth = 8},
+     clear_all},
 };
 
 const char *golden_journal_name(size_t i)
@@ -67,11 +177,6 @@ static int remove_word(perhaps_filter *filter, uint64_t number)
     return result == PERHAPS_E_UNSUPPORTED ? PERHAPS_OK : result;
 }
 
-static bool has_positions(size_t i)
-{
-    return strcmp(cases[i].name, "v1-position") == 0;
-}
-
 // The last of them ends within a value.
 static int set_positions(perhaps_filter *filter)
 {
@@ -95,13 +200,68 @@ static int fill(perhaps_filter *filter)
     return result < 0 ? result : add_words(filter, 10, 3);
 }
 
+// What a filter refuses is in the journal all the same, and is refused again when that is replayed.
+static bool is_refusal(int result)
+{
+    return result == PERHAPS_E_FULL || result == PERHAPS_E_COPIES || result == PERHAPS_E_LIMIT ||
+           result == PERHAPS_E_AMBIGUOUS;
+}
+
+static int add_crowd(perhaps_filter *filter, uint64_t first, uint64_t count)
+{
+    int result = add_words(filter, first, count);
+    return is_refusal(result) ? PERHAPS_OK : result;
+}
+
+static int remove_crowd(perhaps_filter *filter, uint64_t first, uint64_t count)
+{
+    int result = PERHAPS_OK;
+    for (uint64_t i = first; i < first + count && result >= 0; i++) {
+        result = remove_word(filter, i);
+        result = is_refusal(result) ? PERHAPS_OK : result;
+    }
+    return result;
+}
+
+// More keys than there is room for, in large records and small ones, and more copies; then fewer, then more again.
+static int crowd(perhaps_filter *filter)
+{
+    int result = add_crowd(filter, 0, 8);
+    result = result < 0 ? result : perhaps_fold_journal(filter, NULL);
+    for (uint64_t i = 5; i < 90 && result >= 0; i++) {
+        result = add_crowd(filter, i, i % 7 == 0 ? 3 : 1);
+    }
+    for (uint64_t i = 0; i < 50 && result >= 0; i++) {
+        result = add_crowd(filter, i % 2 != 0 ? 7 : 41, 1);
+    }
+    result = result < 0 ? result : add_crowd(filter, 0, 40); // where copies are kept, in a layer that is newer
+    result = result < 0 ? result : remove_crowd(filter, 0, 60);
+    result = result < 0 ? result : add_crowd(filter, 200, 64);
+    result = result < 0 ? result : remove_crowd(filter, 40, 30);
+    return result < 0 ? result : add_crowd(filter, 5, 20);
+}
+
+// A filter that has all that clearing takes: layers, ambiguous removals, a position.
+static int clear_all(perhaps_filter *filter)
+{
+    int result = add_crowd(filter, 0, 60);
+    result = result < 0 ? result : add_crowd(filter, 60, 30);
+    result = result < 0 ? result : add_crowd(filter, 0, 40);
+    result = result < 0 ? result : remove_crowd(filter, 0, 40);
+    result = result < 0 ? result : perhaps_set_position(filter, "up to here", 10);
+    result = result < 0 ? result : perhaps_fold_journal(filter, NULL);
+    result = result < 0 ? result : add_crowd(filter, 90, 10);
+    result = result < 0 ? result : perhaps_clear(filter);
+    return result < 0 ? result : add_crowd(filter, 20, 10);
+}
+
 perhaps_filter *golden_journal_build(size_t i, const char *path)
 {
     perhaps_filter *filter = NULL;
     if (perhaps_create(&cases[i].options, &filter, NULL) < 0) {
         return NULL;
     }
-    if (begin(filter, path) < 0 || (has_positions(i) ? set_positions(filter) : fill(filter)) < 0) {
+    if (begin(filter, path) < 0 || cases[i].change(filter) < 0) {
         perhaps_free(filter);
         return NULL;
     }

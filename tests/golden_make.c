@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes the golden files into a folder; run by hand when a format version is made, never for an old one:
+// Writes the golden files into a folder; run by hand when a format version is made, or for cases that are new. Files that
+// are there already are never replaced:
 //
 //     golden_make FOLDER
 //

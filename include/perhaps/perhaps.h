@@ -621,8 +621,9 @@ typedef struct perhaps_statistics {
     double fpr_target;        /* p, as asked at creation: what is promised at capacity, not what is */
     double fpr_now;           /* what a key that was never added meets at this moment: (X/m)^k for bloom and counting;
                                  for blocked the mean over the blocks of the product of their lanes' fills; for cuckoo,
-                                 of u slots taken in b buckets with F fingerprints to choose from (2^f - 1), 1 - (1 - 2/(F
-                                 b))^u: with every slot a distinct key; unique: 2 u / (F b) */
+                                 of u slots taken in b buckets with F fingerprints to choose from (2^f - 1, or a few
+                                 less in layers that fold: docs/cuckoo.md), 1 - (1 - 2/(F b))^u: with every slot a
+                                 distinct key; unique: 2 u / (F b) */
     uint64_t bytes;           /* memory or mapped file bytes that hold the payload */
     uint64_t encoded_bytes;   /* what perhaps_encode() would write, and perhaps_save() with it */
     double bits_per_key;      /* bits/n at capacity, whatever was added so far */
