@@ -102,18 +102,18 @@ static void lay_out_words(struct word_lanes *words, uint32_t bits)
 }
 
 // The top bit of each lane that is not 0. As in perhaps__cuckoo_zeros(), the lower bits plus as many ones reach the top
-// unless they are 0. Where a lane goes on in the next word, so does the sum: no other lane carries beyond its top.
+// unless they are 0. Where a lane goes on in the next word, so does the sum: what carries out of a word is of that lane
+// alone, which begins in it, and so does not depend on what was carried in.
 static void mark_taken(const struct word_lanes *lanes, const uint8_t *bytes, uint32_t bits, uint64_t *taken)
 {
-    bool carry = false;
+    uint64_t carry = 0;
     for (uint32_t i = 0; i < bits; i++) {
         uint64_t word;
         memcpy(&word, bytes + 8 * (size_t)i, sizeof word);
         word = perhaps__little64(word);
-        uint64_t sum;
-        bool over = __builtin_add_overflow(word & lanes[i].lower, lanes[i].lower, &sum);
-        carry = __builtin_add_overflow(sum, (uint64_t)carry, &sum) || over;
-        taken[i] = (sum | word) & lanes[i].tops;
+        uint64_t sum = (word & lanes[i].lower) + lanes[i].lower;
+        taken[i] = ((sum + carry) | word) & lanes[i].tops;
+        carry = sum < lanes[i].lower;
     }
 }
 

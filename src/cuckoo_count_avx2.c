@@ -37,21 +37,39 @@ ALWAYS __m256i slots_of(const struct perhaps__cuckoo_lanes *lanes, const uint8_t
     return _mm256_and_si256(_mm256_shuffle_epi8(both, order), mask);
 }
 
-// With the lane as a constant. Every byte of a free slot's lane counts it.
+// What a step adds to the bytes of the lanes of free slots: 1, or up to 2 where it is four vectors; negative.
+ALWAYS __m256i free_in(const struct perhaps__cuckoo_lanes *lanes, const uint8_t *bytes, uint32_t lane_bits)
+{
+    __m256i free = zeros_of(slots_of(lanes, bytes, 0), lane_bits);
+    return lane_bits < 64 ? free : _mm256_add_epi8(free, zeros_of(slots_of(lanes, bytes, 2), lane_bits));
+}
+
+// Four steps in a turn, which halves the number of instructions.
+ALWAYS __m256i free_in_four(const struct perhaps__cuckoo_lanes *lanes, const uint8_t *bytes, uint32_t lane_bits)
+{
+    const size_t step = lanes->bytes;
+    __m256i first = _mm256_add_epi8(free_in(lanes, bytes, lane_bits), free_in(lanes, bytes + step, lane_bits));
+    bytes += 2 * step;
+    __m256i second = _mm256_add_epi8(free_in(lanes, bytes, lane_bits), free_in(lanes, bytes + step, lane_bits));
+    return _mm256_add_epi8(first, second);
+}
+
+// With the lane as a constant.
 ALWAYS uint64_t count(const struct perhaps__cuckoo_lanes *lanes, const uint8_t *bytes, uint64_t steps, uint32_t lane_bits)
 {
-    __m256i sum = _mm256_setzero_si256();
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i sum = zero;
     while (steps > 0) {
-        uint64_t now = perhaps__min(steps, 127); // a byte holds 255, and a step counts up to twice
-        __m256i free = _mm256_setzero_si256();
-        steps -= now;
-        for (uint64_t i = 0; i < now; i++, bytes += lanes->bytes) {
-            free = _mm256_sub_epi8(free, zeros_of(slots_of(lanes, bytes, 0), lane_bits));
-            if (lane_bits == 64) {
-                free = _mm256_sub_epi8(free, zeros_of(slots_of(lanes, bytes, 2), lane_bits));
-            }
+        const uint8_t *end = bytes + perhaps__min(steps, 124) * lanes->bytes; // a byte holds 255
+        steps -= perhaps__min(steps, 124);
+        __m256i free = zero;
+        for (; (size_t)(end - bytes) >= (size_t)4 * lanes->bytes; bytes += (size_t)4 * lanes->bytes) {
+            free = _mm256_sub_epi8(free, free_in_four(lanes, bytes, lane_bits));
         }
-        sum = _mm256_add_epi64(sum, _mm256_sad_epu8(free, _mm256_setzero_si256()));
+        for (; bytes < end; bytes += lanes->bytes) {
+            free = _mm256_sub_epi8(free, free_in(lanes, bytes, lane_bits));
+        }
+        sum = _mm256_add_epi64(sum, _mm256_sad_epu8(free, zero));
     }
     uint64_t parts[4];
     _mm256_storeu_si256((__m256i *)(void *)parts, sum);
