@@ -130,8 +130,8 @@ bool perhaps__chunks_verify(const perhaps_filter *filter, uint64_t chunk)
     struct counting counting = {.layer = filter->layers[place.layer], .at = place.at};
     const uint8_t *bytes = counting.layer->payload + place.at;
     bool unknown = state_of(filter, chunk) == PERHAPS_CHUNK_UNKNOWN;
-    uint64_t sum = unknown ? perhaps__checksum_pieces(bytes, place.size, count, &counting)
-                           : perhaps__checksum(bytes, place.size);
+    uint64_t sum =
+        unknown ? perhaps__checksum_pieces(bytes, place.size, count, &counting) : perhaps__checksum(bytes, place.size);
     if (sum != filter->chunks->sums[chunk]) {
         record_damaged(filter->chunks, chunk);
     } else if (record_good(filter->chunks, chunk)) { // it was unknown before, too

@@ -55,7 +55,8 @@ ALWAYS __m256i free_in_four(const struct perhaps__cuckoo_lanes *lanes, const uin
 }
 
 // With the lane as a constant.
-ALWAYS uint64_t count(const struct perhaps__cuckoo_lanes *lanes, const uint8_t *bytes, uint64_t steps, uint32_t lane_bits)
+ALWAYS uint64_t count(const struct perhaps__cuckoo_lanes *lanes, const uint8_t *bytes, uint64_t steps,
+                      uint32_t lane_bits)
 {
     const __m256i zero = _mm256_setzero_si256();
     __m256i sum = zero;

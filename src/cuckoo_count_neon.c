@@ -30,7 +30,8 @@ ALWAYS uint8x16_t slots_of(const struct perhaps__cuckoo_lanes *lanes, const uint
 }
 
 // With the lane as a constant. Every byte of a free slot's lane counts it.
-ALWAYS uint64_t count(const struct perhaps__cuckoo_lanes *lanes, const uint8_t *bytes, uint64_t steps, uint32_t lane_bits)
+ALWAYS uint64_t count(const struct perhaps__cuckoo_lanes *lanes, const uint8_t *bytes, uint64_t steps,
+                      uint32_t lane_bits)
 {
     const uint32_t vectors = lane_bits == 64 ? 4 : 2;
     uint64_t sum = 0;
