@@ -70,7 +70,8 @@ ALWAYS vector bits_of(vector value)
 // may. As many words as there are whole sixteens; how many those are.
 static TARGET uint64_t count_bits(const uint64_t *words, uint64_t count, uint64_t *bits)
 {
-    struct pair sum = {{0}, {0}};
+    const vector none = {0};
+    struct pair sum = {none, none};
     vector fours = {0};
     vector eights = {0};
     vector sixteens = {0};
