@@ -76,14 +76,23 @@ static struct place place_of(const perhaps_filter *filter, uint64_t chunk)
     };
 }
 
-static void count(const perhaps_filter *filter, const struct place *place)
+// What a chunk holds, counted while it is verified: the memory is read once.
+struct counting {
+    const struct perhaps__layer *layer;
+    uint64_t at;
+    struct perhaps__tally tally;
+};
+
+static void count(void *context, size_t from, size_t end)
 {
-    struct perhaps__tally tally = {0};
-    const struct perhaps__layer *layer = filter->layers[place->layer];
-    struct perhaps__chunks *chunks = filter->chunks;
-    layer->operations->recount(layer, place->at, place->at + place->size, &tally);
-    (void)__atomic_fetch_add(&chunks->held[place->layer].used, tally.used, __ATOMIC_RELAXED);
-    (void)__atomic_fetch_add(&chunks->held[place->layer].saturated, tally.saturated, __ATOMIC_RELAXED);
+    struct counting *counting = context;
+    counting->layer->operations->recount(counting->layer, counting->at + from, counting->at + end, &counting->tally);
+}
+
+static void record_held(struct perhaps__chunks *chunks, uint32_t layer, const struct perhaps__tally *tally)
+{
+    (void)__atomic_fetch_add(&chunks->held[layer].used, tally->used, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&chunks->held[layer].saturated, tally->saturated, __ATOMIC_RELAXED);
 }
 
 // Whether it was unknown: counted by the thread that changes the state, so that each change is counted once.
@@ -114,14 +123,19 @@ static uint8_t state_of(const perhaps_filter *filter, uint64_t chunk)
     return __atomic_load_n(&filter->chunks->states[chunk], __ATOMIC_RELAXED);
 }
 
+// One that is known already was counted then.
 bool perhaps__chunks_verify(const perhaps_filter *filter, uint64_t chunk)
 {
     struct place place = place_of(filter, chunk);
-    uint64_t sum = perhaps__checksum(filter->layers[place.layer]->payload + place.at, place.size);
+    struct counting counting = {.layer = filter->layers[place.layer], .at = place.at};
+    const uint8_t *bytes = counting.layer->payload + place.at;
+    bool unknown = state_of(filter, chunk) == PERHAPS_CHUNK_UNKNOWN;
+    uint64_t sum =
+        unknown ? perhaps__checksum_pieces(bytes, place.size, count, &counting) : perhaps__checksum(bytes, place.size);
     if (sum != filter->chunks->sums[chunk]) {
         record_damaged(filter->chunks, chunk);
-    } else if (record_good(filter->chunks, chunk)) {
-        count(filter, &place);
+    } else if (record_good(filter->chunks, chunk)) { // it was unknown before, too
+        record_held(filter->chunks, place.layer, &counting.tally);
     }
     return state_of(filter, chunk) == PERHAPS_CHUNK_GOOD;
 }

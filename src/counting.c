@@ -10,62 +10,6 @@ static inline uint64_t every_lane(uint32_t width, uint64_t value)
     return UINT64_MAX / perhaps__cell_most(width) * value;
 }
 
-// In the lowest bit of each lane whether any bit, or every bit, of the lane is set. What the shifts bring in from the
-// next lane stays above the lowest bit.
-static inline uint64_t any_bit(uint64_t word, uint32_t width)
-{
-    word |= width > 8 ? word >> 8 : 0;
-    word |= width > 4 ? word >> 4 : 0;
-    word |= word >> 2;
-    word |= word >> 1;
-    return word & every_lane(width, 1);
-}
-
-static inline uint64_t every_bit(uint64_t word, uint32_t width)
-{
-    return ~any_bit(~word, width) & every_lane(width, 1);
-}
-
-// The sum of lanes that are at most 15 each.
-static uint64_t sum_of_lanes(uint64_t lanes, uint32_t width)
-{
-    const uint64_t nibbles = UINT64_C(0x0f0f0f0f0f0f0f0f);
-    uint64_t bytes = width == 4 ? (lanes & nibbles) + ((lanes >> 4) & nibbles) : lanes;
-    return bytes * UINT64_C(0x0101010101010101) >> 56;
-}
-
-// With a constant width, which is several times as fast.
-static inline __attribute__((always_inline)) struct perhaps__counting_marks marks_of(const uint64_t *counters,
-                                                                                     uint64_t words, uint32_t width)
-{
-    struct perhaps__counting_marks marks = {0};
-    for (uint64_t i = 0; i < words; i += 15) { // what a lane of 4 bits can count to
-        uint64_t used = 0;
-        uint64_t saturated = 0;
-        for (uint64_t j = i; j < perhaps__min(i + 15, words); j++) {
-            uint64_t word = perhaps__little64(counters[j]);
-            used += any_bit(word, width);
-            saturated += every_bit(word, width);
-        }
-        marks.used += sum_of_lanes(used, width);
-        marks.saturated += sum_of_lanes(saturated, width);
-    }
-    return marks;
-}
-
-struct perhaps__counting_marks perhaps__counting_marks(const struct perhaps__counters *counters)
-{
-    uint64_t words = counters->count / (64 / counters->width);
-    switch (counters->width) {
-    case 4:
-        return marks_of(counters->words, words, 4);
-    case 8:
-        return marks_of(counters->words, words, 8);
-    default:
-        return marks_of(counters->words, words, 16);
-    }
-}
-
 // The sums of every second lane, each with the lane above it to run over into; a sum that does becomes the maximum.
 static uint64_t add_half(uint64_t a, uint64_t b, uint64_t lanes, uint32_t width)
 {

@@ -38,13 +38,6 @@ struct perhaps__counters {
     uint32_t width;
 };
 
-// How many counters are above zero, and how many are at their maximum.
-struct perhaps__counting_marks {
-    uint64_t used;
-    uint64_t saturated;
-};
-struct perhaps__counting_marks perhaps__counting_marks(const struct perhaps__counters *counters);
-
 // Adds `others` to `counters`, each sum at most the maximum. Both have the same count and width.
 void perhaps__counting_unite(const struct perhaps__counters *counters, const struct perhaps__counters *others);
 

@@ -392,6 +392,9 @@ int perhaps__cuckoo_move(const struct perhaps__cuckoo *into, const struct perhap
                          const struct perhaps__cuckoo *from, uint64_t bucket, struct perhaps__tally *tally,
                          uint64_t *taken);
 
+// Slots from `first` to before `last` that are taken, slots being numbered through all buckets. Not beside writers.
+uint64_t perhaps__cuckoo_taken(const struct perhaps__cuckoo *table, uint64_t first, uint64_t last);
+
 // Into the second level only (prefetcht2): a line that waits for the first level holds one of its few fill buffers. A bucket
 // may lie on two lines, one in twelve does with 4 slots of 12 bits. To fetch the line of its last bit too, which is the same
 // mostly, makes look-ups a quarter faster.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "hash.h"
 
+#include "cpu.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -65,7 +67,26 @@ void perhaps__hash_keys(const struct perhaps__keys *keys, size_t first, size_t c
     }
 }
 
+/* ---------------------------------------------------------------- checksums */
+
+#define TABLE perhaps__checksum_plain
+#include "hash_checksum.h"
+
+static const struct perhaps__checksum_kernel *kernel(void)
+{
+#if defined(__x86_64__)
+    return perhaps__cpu_level() == PERHAPS_CPU_AVX2 ? &perhaps__checksum_avx2 : &perhaps__checksum_plain;
+#else
+    return &perhaps__checksum_plain;
+#endif
+}
+
 uint64_t perhaps__checksum(const void *bytes, size_t length)
 {
-    return XXH3_64bits(bytes, length);
+    return kernel()->whole(bytes, length);
+}
+
+uint64_t perhaps__checksum_pieces(const uint8_t *bytes, size_t length, perhaps__piece_function *look, void *context)
+{
+    return kernel()->pieces(bytes, length, look, context);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Layer 1: from a key's bytes to 64 bits, and the checksum of the format. The only user of xxHash, which is
-// inlined in hash.c, so that the library has no run-time dependency. XXH3's output is frozen since 0.8.0 and
+// inlined in hash.c and hash_avx2.c, so that the library has no run-time dependency. XXH3's output is frozen since 0.8.0 and
 // is the same on machines of either byte order.
 #ifndef PERHAPS_HASH_H
 #define PERHAPS_HASH_H
@@ -26,5 +26,21 @@ void perhaps__hash_keys(const struct perhaps__keys *keys, size_t first, size_t c
 
 // XXH3-64 with seed 0: detects damage, not forgery.
 uint64_t perhaps__checksum(const void *bytes, size_t length);
+
+// The same of what is looked at on the way: piece by piece, which is in the second-level cache when `look` is told of it, as
+// the bytes from `from` to before `end`. What it makes of them is worth nothing before the sum is known to be right.
+#define PERHAPS_PIECE ((size_t)1 << 16)
+
+typedef void perhaps__piece_function(void *context, size_t from, size_t end);
+uint64_t perhaps__checksum_pieces(const uint8_t *bytes, size_t length, perhaps__piece_function *look, void *context);
+
+// Both, for one level of processor, with the same results.
+struct perhaps__checksum_kernel {
+    uint64_t (*whole)(const void *bytes, size_t length);
+    uint64_t (*pieces)(const uint8_t *bytes, size_t length, perhaps__piece_function *look, void *context);
+};
+
+extern const struct perhaps__checksum_kernel perhaps__checksum_plain;
+extern const struct perhaps__checksum_kernel perhaps__checksum_avx2;
 
 #endif

@@ -42,10 +42,9 @@ static void view_counting(const struct perhaps__layer *layer, struct perhaps__vi
 static void recount(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally)
 {
     const uint32_t width = layer->shape.cell_bits;
-    struct perhaps__counters counters = {perhaps__layer_words(layer) + from / 8, (end - from) * 8 / width, width};
-    struct perhaps__counting_marks marks = perhaps__counting_marks(&counters);
-    tally->used += marks.used;
-    tally->saturated += marks.saturated;
+    struct perhaps__cells cells = perhaps__count_cells(perhaps__layer_words(layer) + from / 8, (end - from) / 8, width);
+    tally->used += cells.used;
+    tally->saturated += cells.full;
 }
 
 static int merge(struct perhaps__layer *into, const struct perhaps__layer *from, const perhaps_allocator *allocator)

@@ -60,19 +60,9 @@ static uint64_t bucket_from(const struct perhaps__cuckoo *table, uint64_t byte)
 static void recount(const struct perhaps__layer *layer, uint64_t from, uint64_t end, struct perhaps__tally *tally)
 {
     const struct perhaps__cuckoo table = table_of(layer);
-    const uint64_t width = (uint64_t)table.group_slots * table.bits;
-    const uint64_t first = bucket_from(&table, from) * table.groups;
-    const uint64_t last = bucket_from(&table, end) * table.groups;
-    uint64_t free = 0;
-    uint64_t zeros[256]; // a bit for each free slot, counted together
-    for (uint64_t group = first; group < last; group += PERHAPS_COUNT(zeros)) {
-        uint64_t count = perhaps__min(last - group, PERHAPS_COUNT(zeros));
-        for (uint64_t i = 0; i < count; i++) {
-            zeros[i] = perhaps__cuckoo_zeros(&table, perhaps__cuckoo_load(&table, (group + i) * width));
-        }
-        free += perhaps__count_bits(zeros, count);
-    }
-    tally->used += (last - first) * table.group_slots - free;
+    uint64_t first = bucket_from(&table, from) * table.slots;
+    uint64_t last = bucket_from(&table, end) * table.slots;
+    tally->used += perhaps__cuckoo_taken(&table, first, last);
 }
 
 // Another payload for the layer. Readers that are on their way must not believe a miss: fingerprints move. Writers are

@@ -81,4 +81,20 @@ static inline uint64_t perhaps__bit_set_shared(uint64_t *words, uint64_t bit)
 // Bits set in `count` words.
 uint64_t perhaps__count_bits(const uint64_t *words, uint64_t count);
 
+// How many cells of `width` bits (4, 8 or 16; words_cells.h) are above zero in `count` words, and how many have every bit set.
+struct perhaps__cells {
+    uint64_t used;
+    uint64_t full;
+};
+struct perhaps__cells perhaps__count_cells(const uint64_t *words, uint64_t count, unsigned width);
+
+// Both for the first words of an array, as many as fit the vectors of one level of processor. How many words those are.
+struct perhaps__words_kernel {
+    uint64_t (*count_bits)(const uint64_t *words, uint64_t count, uint64_t *bits);
+    uint64_t (*count_cells)(const uint64_t *words, uint64_t count, unsigned width, struct perhaps__cells *cells);
+};
+
+extern const struct perhaps__words_kernel perhaps__words_plain;
+extern const struct perhaps__words_kernel perhaps__words_avx2;
+
 #endif

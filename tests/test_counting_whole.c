@@ -10,6 +10,7 @@
 #include "counting.h"
 #include "filter.h"
 #include "support_format.h"
+#include "words.h"
 
 static const uint32_t widths[] = {4, 8, 16};
 
@@ -177,10 +178,10 @@ static void check_sums(uint32_t width, uint32_t a, uint32_t b, uint32_t neighbou
         uint32_t value = counter_in((const uint8_t *)left, i, width);
         assert_int_equal(value, sum < most ? sum : most);
     }
-    struct perhaps__counting_marks marks = perhaps__counting_marks(&into);
+    struct perhaps__cells cells = perhaps__count_cells(left, 512 / lanes, width);
     uint64_t others = lanes * (lanes - 1);
-    assert_int_equal(marks.used, lanes * (a + b > 0) + others * (neighbour > 0));
-    assert_int_equal(marks.saturated, lanes * (a + b >= most) + others * (2 * neighbour >= most));
+    assert_int_equal(cells.used, lanes * (a + b > 0) + others * (neighbour > 0));
+    assert_int_equal(cells.full, lanes * (a + b >= most) + others * (2 * neighbour >= most));
 }
 
 static void test_sums_of_every_lane(void **state)
