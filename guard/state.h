@@ -53,8 +53,8 @@ struct perhaps__guard_window {
         uint64_t when;
         struct perhaps__guard_counts totals;
     } snapshots[PERHAPS__GUARD_SNAPSHOTS];
-    uint32_t newest;
-    uint64_t step; // nanoseconds between two of them
+    uint32_t newest; // atomic, as are their times: who only wants to know does not lock
+    uint64_t step;   // nanoseconds between two of them
 };
 
 // The rebuild that is running in a thread, and how the last one ended.
