@@ -256,6 +256,24 @@ static void test_seen_long_ago(void **state)
     assert_true(news[2] >= asked[2] - asked[2] / 50); // who stayed for so long
 }
 
+// A line that is full gives the places of the age before away first.
+static void test_a_full_line(void **state)
+{
+    static struct perhaps__guard_seen seen;
+    const uint64_t step = UINT64_C(16) * PERHAPS__GUARD_SEEN_LINES; // to the next hash of a line
+    for (uint64_t i = 1; i <= PERHAPS__GUARD_SEEN_PLACES; i++) {
+        assert_true(perhaps__guard_see(&seen, i * step | i << 61));
+        seen.count += i == PERHAPS__GUARD_SEEN_PLACES / 2 ? PERHAPS__GUARD_SEEN : 0;
+    }
+    for (uint64_t i = 1; i <= PERHAPS__GUARD_SEEN_PLACES / 2; i++) {
+        assert_true(perhaps__guard_see(&seen, (8 + i) * step | (4 + i) << 61)); // beginning at a newer one
+    }
+    for (uint64_t i = 1; i <= PERHAPS__GUARD_SEEN_PLACES / 2; i++) {
+        assert_false(perhaps__guard_see(&seen, (4 + i) * step | (4 + i) << 61));
+        assert_false(perhaps__guard_see(&seen, (8 + i) * step | (4 + i) << 61));
+    }
+}
+
 // Keys that were turned away count once: at once the last one of a thread, the others when the next one comes.
 static void test_absent_keys_count_once(void **state)
 {
@@ -428,6 +446,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_half_of_the_reports),
         cmocka_unit_test(test_seen_lately),
         cmocka_unit_test(test_seen_long_ago),
+        cmocka_unit_test(test_a_full_line),
         cmocka_unit_test(test_absent_keys_count_once),
         cmocka_unit_test(test_rebuild_on_alarm),
         cmocka_unit_test(test_coverage),
