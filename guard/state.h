@@ -127,10 +127,10 @@ struct perhaps_guard {
     struct perhaps__guard_window window;
     struct perhaps__guard_following following;
     pthread_mutex_t exchange; // held while the filter is exchanged, or must not be
-    struct perhaps__guard_stripe stripes[PERHAPS__GUARD_STRIPES];
-    struct perhaps__guard_slot slots[PERHAPS__GUARD_SLOTS];
     struct perhaps__guard_histogram ask_latency;
     struct perhaps__guard_histogram store_latency;
+    struct perhaps__guard_stripe stripes[PERHAPS__GUARD_STRIPES];
+    struct perhaps__guard_slot slots[PERHAPS__GUARD_SLOTS];
     struct perhaps__guard_test test;
 };
 
