@@ -19,19 +19,28 @@ static uint64_t step_of(const struct perhaps_guard *guard)
     return step / (PERHAPS__GUARD_SNAPSHOTS - 1) + 1;
 }
 
+// For any thread. Another one, whose clock was read a little later, may have kept one since.
+static bool is_due(const struct perhaps_guard *guard, uint64_t now)
+{
+    const struct perhaps__guard_window *window = &guard->window;
+    uint32_t newest = __atomic_load_n(&window->newest, __ATOMIC_RELAXED);
+    return now >= perhaps__guard_read(&window->snapshots[newest].when) + step_of(guard);
+}
+
 static void keep_snapshot(struct perhaps_guard *guard, uint64_t now)
 {
     struct perhaps__guard_window *window = &guard->window;
-    if (now - window->snapshots[window->newest].when >= step_of(guard)) {
-        window->newest = (window->newest + 1) % PERHAPS__GUARD_SNAPSHOTS;
-        window->snapshots[window->newest].totals = perhaps__guard_sum(guard->slots);
-        __atomic_store_n(&window->snapshots[window->newest].when, now, __ATOMIC_RELAXED);
+    if (is_due(guard, now)) {
+        uint32_t next = (window->newest + 1) % PERHAPS__GUARD_SNAPSHOTS;
+        window->snapshots[next].totals = perhaps__guard_sum(guard->slots);
+        __atomic_store_n(&window->snapshots[next].when, now, __ATOMIC_RELAXED);
+        __atomic_store_n(&window->newest, next, __ATOMIC_RELAXED);
     }
 }
 
 void perhaps__guard_window_tick(struct perhaps_guard *guard, uint64_t now)
 {
-    if (pthread_mutex_trylock(&guard->window.lock) == 0) {
+    if (is_due(guard, now) && pthread_mutex_trylock(&guard->window.lock) == 0) {
         keep_snapshot(guard, now);
         (void)pthread_mutex_unlock(&guard->window.lock);
     }

@@ -2,85 +2,87 @@
 #include "alarm.h"
 
 #include <math.h>
-#include <string.h>
 
 // Queries within which at most this share of healthy guards may raise an alarm.
 #define QUERIES 1e7
 #define FALSE_ALARMS 0.01
 
-// Places looked at for a hash. At most half of them are taken, so that longer runs hardly occur; a hash that finds no place
-// is taken as seen.
-#define PROBES 32
+// Marks of ages: 1 to 15, again and again, as 0 is a free place. A hash that is older than fourteen ages could pass for
+// a new one, but its place was free all the while.
+#define MARKS 15
+#define MARK_BITS UINT64_C(15)
 
 /* ---------------------------------------------------------------- distinct keys */
 
-static uint64_t place_of(uint64_t hash, uint64_t i)
+static uint64_t mark_of(uint64_t age)
 {
-    return (hash / PERHAPS__GUARD_SAMPLE + i) % (UINT64_C(2) * PERHAPS__GUARD_SEEN);
+    return 1 + age % MARKS;
 }
 
-static bool is_in(const uint64_t *half, uint64_t hash)
+// One bit for each place of a line.
+struct places {
+    uint32_t same;   // the hash, as seen in the age that runs
+    uint32_t before; // or in the one before
+    uint32_t newer;  // of the age that runs
+    uint32_t older;
+};
+
+// Without branches, which nobody could predict.
+static struct places look(const uint64_t *line, uint64_t hash, uint64_t age)
 {
-    for (uint64_t i = 0; i < PROBES; i++) {
-        uint64_t there = __atomic_load_n(&half[place_of(hash, i)], __ATOMIC_RELAXED);
-        if (there == hash || there == 0) {
-            return there == hash;
-        }
+    struct places places = {.same = 0};
+    uint64_t mark = mark_of(age);
+    uint64_t mark_before = mark_of(age + MARKS - 1);
+    for (uint32_t i = 0; i < PERHAPS__GUARD_SEEN_PLACES; i++) {
+        uint64_t there = __atomic_load_n(&line[i], __ATOMIC_RELAXED);
+        places.same |= (uint32_t)(there == (hash | mark)) << i;
+        places.before |= (uint32_t)(there == (hash | mark_before)) << i;
+        places.newer |= (uint32_t)((there & MARK_BITS) == mark) << i;
+        places.older |= (uint32_t)((there & MARK_BITS) == mark_before) << i;
     }
-    return false;
+    return places;
 }
 
-// False when it was there, or when there is no place for it.
-static bool put(uint64_t *half, uint64_t hash)
+// Where the hash goes: its own place, or one that is free, or one of the age before, or any. Which of them is up to the
+// hash, so that each is taken in turn, and nothing stays for fifteen ages.
+static uint32_t choose(const struct places *places, uint64_t hash)
 {
-    for (uint64_t i = 0; i < PROBES; i++) {
-        uint64_t *place = &half[place_of(hash, i)];
-        uint64_t there = __atomic_load_n(place, __ATOMIC_RELAXED);
-        if (there == 0 && __atomic_compare_exchange_n(place, &there, hash, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-            return true;
-        }
-        if (there == hash) {
-            return false;
-        }
-    }
-    return false;
+    const uint32_t all = (1U << PERHAPS__GUARD_SEEN_PLACES) - 1;
+    uint32_t those = places->before;
+    those = those != 0 ? those : all & ~(places->newer | places->older);
+    those = those != 0 ? those : all & ~places->newer;
+    those = those != 0 ? those : all;
+    uint32_t first = (uint32_t)(hash >> 61);
+    uint32_t turned = (those | those << PERHAPS__GUARD_SEEN_PLACES) >> first;
+    return (first + (uint32_t)__builtin_ctz(turned)) % PERHAPS__GUARD_SEEN_PLACES;
 }
 
-// Who is asked for lately survives: it was put into the newer half again.
-static void turn(struct perhaps__guard_seen *seen)
-{
-    if (__atomic_exchange_n(&seen->turning, 1, __ATOMIC_ACQUIRE) != 0) {
-        return;
-    }
-    uint32_t older = 1 - __atomic_load_n(&seen->newer, __ATOMIC_RELAXED);
-    for (uint64_t i = 0; i < UINT64_C(2) * PERHAPS__GUARD_SEEN; i++) {
-        __atomic_store_n(&seen->halves[older][i], 0, __ATOMIC_RELAXED);
-    }
-    __atomic_store_n(&seen->count, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&seen->newer, older, __ATOMIC_RELAXED);
-    __atomic_store_n(&seen->turning, 0, __ATOMIC_RELEASE);
-}
-
+// Plainly written: a compare-and-swap would keep the questions behind it waiting for the line. Of two hashes that are written
+// to one place at once, one is lost and counts again when it is seen again.
 bool perhaps__guard_see(struct perhaps__guard_seen *seen, uint64_t hash)
 {
-    hash |= hash == 0; // 0 marks a free place
-    uint32_t newer = __atomic_load_n(&seen->newer, __ATOMIC_RELAXED);
-    bool is_old = is_in(seen->halves[1 - newer], hash);
-    if (!put(seen->halves[newer], hash)) {
+    uint64_t age = __atomic_load_n(&seen->count, __ATOMIC_RELAXED) / PERHAPS__GUARD_SEEN;
+    uint64_t *line = perhaps__guard_seen_line(seen, hash);
+    struct places places = look(line, hash, age);
+    if (places.same != 0) {
         return false;
     }
-    // One in so many is counted for all, chosen by other bits than its place: threads seldom meet at the counter.
+    __atomic_store_n(&line[choose(&places, hash)], hash | mark_of(age), __ATOMIC_RELAXED);
+    // One in so many is counted for all, chosen by other bits than its line: threads seldom meet at the counter.
     const uint64_t share = 16;
-    if ((hash >> 32) % share == 0 && __atomic_add_fetch(&seen->count, share, __ATOMIC_RELAXED) >= PERHAPS__GUARD_SEEN) {
-        turn(seen);
+    if ((hash >> 32) % share == 0) {
+        (void)__atomic_fetch_add(&seen->count, share, __ATOMIC_RELAXED);
     }
-    return !is_old;
+    return places.before == 0;
 }
 
 static void forget(struct perhaps__guard_seen *seen)
 {
-    turn(seen);
-    turn(seen);
+    for (uint32_t i = 0; i < PERHAPS__GUARD_SEEN_LINES; i++) {
+        for (uint32_t j = 0; j < PERHAPS__GUARD_SEEN_PLACES; j++) {
+            __atomic_store_n(&seen->lines[i][j], 0, __ATOMIC_RELAXED);
+        }
+    }
 }
 
 /* ---------------------------------------------------------------- the test */

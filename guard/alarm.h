@@ -12,17 +12,19 @@
 // One key in so many takes part: those whose hash ends in zeroes.
 #define PERHAPS__GUARD_SAMPLE 16
 
-// Hashes seen lately: two halves, of which the older is forgotten when the newer is full. (A fuzzer, which makes a guard for
-// a few questions, wants few.)
+// Hashes seen lately, all of the sample. A hash is in the cache line that it chooses, and nowhere else, with the age in which it
+// was seen last in its lowest four bits, which are 0 in the sample. An age ends when so many hashes were new to it; what is
+// of the age that runs or of the one before was seen lately, and all other places are free. (A fuzzer, which makes a guard
+// for a few questions, wants few.)
 #ifndef PERHAPS__GUARD_SEEN
 #define PERHAPS__GUARD_SEEN 8192
 #endif
+#define PERHAPS__GUARD_SEEN_LINES (PERHAPS__GUARD_SEEN / 2) // of two ages, four hashes in the mean
+#define PERHAPS__GUARD_SEEN_PLACES 8
 struct perhaps__guard_seen {
-    uint64_t halves[2][2 * PERHAPS__GUARD_SEEN];
-    uint64_t count;   // in the newer half, estimated from one in 16
-    uint32_t newer;   // 0 or 1
-    uint32_t turning; // somebody empties the older half
-};
+    uint64_t lines[PERHAPS__GUARD_SEEN_LINES][PERHAPS__GUARD_SEEN_PLACES];
+    uint64_t count; // that were new to their age, estimated from one in 16
+} __attribute__((aligned(64)));
 
 struct perhaps__guard_test {
     // The filter's, since it came into use.
@@ -48,8 +50,19 @@ static inline bool perhaps__guard_in_sample(uint64_t hash)
     return hash % PERHAPS__GUARD_SAMPLE == 0;
 }
 
+static inline uint64_t *perhaps__guard_seen_line(struct perhaps__guard_seen *seen, uint64_t hash)
+{
+    return seen->lines[hash / PERHAPS__GUARD_SAMPLE % PERHAPS__GUARD_SEEN_LINES];
+}
+
 // Whether the hash was not seen lately; now it is. Any thread; beside others, two may both be told that it is new.
 bool perhaps__guard_see(struct perhaps__guard_seen *seen, uint64_t hash);
+
+// Sends for the line that this hash will need: another processor may have written it last.
+static inline void perhaps__guard_see_soon(struct perhaps__guard_seen *seen, uint64_t hash)
+{
+    __builtin_prefetch(perhaps__guard_seen_line(seen, hash), 1);
+}
 
 // Begins anew, for a filter that promises p; `absent` keys of the sample were turned away before.
 void perhaps__guard_test_begin(struct perhaps__guard_test *test, double p, uint64_t absent);

@@ -198,7 +198,7 @@ static int believe(const struct perhaps__guard_postgres_source *source,
                    const struct perhaps__guard_postgres_rows *rows, perhaps_error *error)
 {
     if (rows->truncated > 0) {
-        return cannot_tell(source->name, error, "the table was emptied (TRUNCATE)");
+        return cannot_tell(source->name, error, "the table was emptied (TRUNCATE), or its column had another name");
     }
     if (strcmp(found->signature, then->signature) != 0) {
         return cannot_tell(source->name, error,

@@ -8,7 +8,8 @@
 
 /* ---------------------------------------------------------------- names */
 
-// Names have at most 63 bytes; the longest suffix is ".truncate".
+// Names have at most 63 bytes; the longest suffix is ".truncate". With a dot in it, a name could be taken for a table's and its
+// column's, so that two columns had one log: then the digest tells where the table's ends.
 static const char names_sql[] =
     "SELECT v.name, pg_catalog.format('%I.%I', n.nspname, v.name), pg_catalog.format('%I.%I', n.nspname, c.relname),"
     " pg_catalog.quote_ident(a.attname),"
@@ -20,9 +21,11 @@ static const char names_sql[] =
     " JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = $2"
     " LEFT JOIN pg_catalog.pg_collation o ON o.oid = a.attcollation"
     " LEFT JOIN pg_catalog.pg_namespace m ON m.oid = o.collnamespace,"
-    " LATERAL (SELECT c.relname || '.' || a.attname AS pair) w,"
-    " LATERAL (SELECT 'perhaps_log.' || CASE WHEN pg_catalog.octet_length(w.pair) <= 42 THEN w.pair"
-    " ELSE pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(w.pair,"
+    " LATERAL (SELECT c.relname || '.' || a.attname AS pair,"
+    " CASE WHEN pg_catalog.strpos(c.relname || a.attname, '.') > 0"
+    " THEN pg_catalog.octet_length(c.relname) || '.' ELSE '' END AS mark) w,"
+    " LATERAL (SELECT 'perhaps_log.' || CASE WHEN w.mark = '' AND pg_catalog.octet_length(w.pair) <= 42 THEN w.pair"
+    " ELSE pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(w.mark || w.pair,"
     " pg_catalog.getdatabaseencoding())), 'hex'), 32) END AS name) v"
     " WHERE c.oid = $1::pg_catalog.oid";
 
@@ -32,22 +35,37 @@ static char *copy(const PGresult *row, int column)
 }
 
 // The operators in it are those of pg_catalog, whoever writes: the function says where to look.
+//
+// It knows the column by its name, which may go: then it notes a gap, as after TRUNCATE, for the owner's write must not fail on
+// the log's account. Whatever else goes wrong with the key is another column of that name. The block that catches this
+// writes nothing, so that it takes no number of a transaction.
 static char *make_body(const struct perhaps__guard_postgres_log *log)
 {
-    return perhaps__guard_postgres_print("\nBEGIN\n"
-                                         "  IF TG_OP IN ('UPDATE', 'DELETE') AND OLD.%s IS NOT NULL THEN\n"
-                                         "    INSERT INTO %s(delta, key) VALUES (-1, OLD.%s);\n"
-                                         "  END IF;\n"
-                                         "  IF TG_OP IN ('UPDATE', 'INSERT') AND NEW.%s IS NOT NULL THEN\n"
-                                         "    INSERT INTO %s(delta, key) VALUES (1, NEW.%s);\n"
-                                         "  END IF;\n"
-                                         "  IF TG_OP = 'TRUNCATE' THEN\n"
+    const char *c = log->column;
+    return perhaps__guard_postgres_print("\nDECLARE\n"
+                                         "  gone %s;\n"
+                                         "  come %s;\n"
+                                         "  gap boolean = TG_OP = 'TRUNCATE';\n"
+                                         "BEGIN\n"
+                                         "  BEGIN\n"
+                                         "    IF TG_OP IN ('UPDATE', 'DELETE') THEN gone = OLD.%s; END IF;\n"
+                                         "    IF TG_OP IN ('UPDATE', 'INSERT') THEN come = NEW.%s; END IF;\n"
+                                         "  EXCEPTION WHEN OTHERS THEN\n"
+                                         "    gap = true;\n"
+                                         "  END;\n"
+                                         "  IF gap THEN\n"
                                          "    INSERT INTO %s(delta) VALUES (0);\n"
+                                         "    RETURN NULL;\n"
+                                         "  END IF;\n"
+                                         "  IF gone IS NOT NULL THEN\n"
+                                         "    INSERT INTO %s(delta, key) VALUES (-1, gone);\n"
+                                         "  END IF;\n"
+                                         "  IF come IS NOT NULL THEN\n"
+                                         "    INSERT INTO %s(delta, key) VALUES (1, come);\n"
                                          "  END IF;\n"
                                          "  RETURN NULL;\n"
                                          "END\n",
-                                         log->column, log->log, log->column, log->column, log->log, log->column,
-                                         log->log);
+                                         log->type, log->type, c, c, log->log, log->log, log->log);
 }
 
 static bool take_names(struct perhaps__guard_postgres_log *log, const PGresult *row)
@@ -57,13 +75,14 @@ static bool take_names(struct perhaps__guard_postgres_log *log, const PGresult *
     log->table = copy(row, 2);
     log->column = copy(row, 3);
     log->type = copy(row, 4);
-    bool whole = log->name != NULL && log->log != NULL && log->table != NULL && log->column != NULL;
+    bool whole =
+        log->name != NULL && log->log != NULL && log->table != NULL && log->column != NULL && log->type != NULL;
     for (int i = 0; i < PERHAPS__GUARD_POSTGRES_TRIGGERS; i++) {
         log->triggers[i] = copy(row, 5 + i);
         whole = whole && log->triggers[i] != NULL;
     }
     log->body = whole ? make_body(log) : NULL;
-    return whole && log->type != NULL && log->body != NULL;
+    return whole && log->body != NULL;
 }
 
 int perhaps__guard_postgres_log_init(struct perhaps__guard_postgres_log *log,
@@ -106,8 +125,8 @@ void perhaps__guard_postgres_log_release(struct perhaps__guard_postgres_log *log
 
 /* ---------------------------------------------------------------- is it whole? */
 
-// Whole: the table, the function as it is made here, and its triggers, which fire for everybody, on the table and on each
-// partition (a trigger for each row is PostgreSQL's to copy there). A table that inherits has none of them, and one on another
+// Whole: the table, the function as it is made here, and its triggers, which fire for everybody, and when this column changes
+// (their conditions stay with a column that is renamed, when another one takes its name), on the table and on each partition (a trigger for each row is PostgreSQL's to copy there). A table that inherits has none of them, and one on another
 // server tells nobody. The table that has the name now, which is locked, must be the one that was judged.
 //
 // The signature is of whatever must not have changed since a position: the database; of table and partitions the number, the
@@ -126,7 +145,11 @@ static const char find_sql[] =
     " wanted(name, type) AS (VALUES ($2 || '.insert', 5), ($2 || '.delete', 9), ($2 || '.update', 17),"
     " ($2 || '.truncate', 32)),"
     " triggers AS (SELECT g.tgrelid, g.oid, g.xmin AS version, g.tgenabled = 'A' AND g.tgtype = w.type"
-    " AND g.tgattr::pg_catalog.text = '' AND g.tgfoid = (SELECT f.oid FROM function f) AS fits"
+    " AND g.tgattr::pg_catalog.text = '' AND g.tgfoid = (SELECT f.oid FROM function f)"
+    " AND (w.type = 32 OR g.tgrelid <> $1::pg_catalog.oid OR EXISTS (SELECT FROM pg_catalog.pg_depend d"
+    " JOIN pg_catalog.pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid AND a.attname = $4"
+    " WHERE d.classid = 'pg_catalog.pg_trigger'::pg_catalog.regclass AND d.objid = g.oid"
+    " AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = $1::pg_catalog.oid)) AS fits"
     " FROM tree JOIN pg_catalog.pg_trigger g ON g.tgrelid = tree.oid JOIN wanted w ON w.name = g.tgname),"
     " parts AS (SELECT tree.oid, c.relkind, pg_catalog.concat_ws(':', tree.oid, c.relfilenode, tree.link,"
     " (SELECT pg_catalog.string_agg(g.oid || '.' || g.version, ',' ORDER BY g.oid) FROM triggers g"

@@ -153,6 +153,7 @@ struct perhaps__guard_counts perhaps__guard_sum(const struct perhaps__guard_slot
         sum.surely_absent += __atomic_load_n(&slots[i].counts.surely_absent, __ATOMIC_RELAXED);
         sum.perhaps += __atomic_load_n(&slots[i].counts.perhaps, __ATOMIC_RELAXED);
         sum.absent_sample += __atomic_load_n(&slots[i].counts.absent_sample, __ATOMIC_RELAXED);
+        sum.absent_sample += __atomic_load_n(&slots[i].sampled, __ATOMIC_RELAXED) != 0; // as if it were new
     }
     return sum;
 }

@@ -34,7 +34,9 @@ struct perhaps__guard_counts {
 struct perhaps__guard_slot {
     uint64_t inside; // own: odd while its thread reads; shared: how many read
     struct perhaps__guard_counts counts;
-    uint8_t padding[2 * PERHAPS__GUARD_LINE - 7 * sizeof(uint64_t)];
+    uint64_t
+        sampled; // the last hash of the alarm's sample that was turned away, plus 1, still to be looked for; 0: none
+    uint8_t padding[2 * PERHAPS__GUARD_LINE - 8 * sizeof(uint64_t)];
 } __attribute__((aligned(64)));
 
 // 0: readers fence. Set before the first guard is made.
@@ -68,6 +70,17 @@ static inline void perhaps__guard_count(uint64_t *counter, uint64_t more, bool o
     } else {
         (void)__atomic_fetch_add(counter, more, __ATOMIC_RELAXED);
     }
+}
+
+// Returns what was there.
+static inline uint64_t perhaps__guard_put_in(uint64_t *place, uint64_t value, bool own)
+{
+    if (__builtin_expect(!own, 0)) {
+        return __atomic_exchange_n(place, value, __ATOMIC_RELAXED);
+    }
+    uint64_t before = __atomic_load_n(place, __ATOMIC_RELAXED);
+    __atomic_store_n(place, value, __ATOMIC_RELAXED);
+    return before;
 }
 
 // Returns what perhaps__guard_leave() wants.

@@ -53,8 +53,8 @@ struct perhaps__guard_window {
         uint64_t when;
         struct perhaps__guard_counts totals;
     } snapshots[PERHAPS__GUARD_SNAPSHOTS];
-    uint32_t newest;
-    uint64_t step; // nanoseconds between two of them
+    uint32_t newest; // atomic, as are their times: who only wants to know does not lock
+    uint64_t step;   // nanoseconds between two of them
 };
 
 // The rebuild that is running in a thread, and how the last one ended.
@@ -127,10 +127,10 @@ struct perhaps_guard {
     struct perhaps__guard_window window;
     struct perhaps__guard_following following;
     pthread_mutex_t exchange; // held while the filter is exchanged, or must not be
-    struct perhaps__guard_stripe stripes[PERHAPS__GUARD_STRIPES];
-    struct perhaps__guard_slot slots[PERHAPS__GUARD_SLOTS];
     struct perhaps__guard_histogram ask_latency;
     struct perhaps__guard_histogram store_latency;
+    struct perhaps__guard_stripe stripes[PERHAPS__GUARD_STRIPES];
+    struct perhaps__guard_slot slots[PERHAPS__GUARD_SLOTS];
     struct perhaps__guard_test test;
 };
 

@@ -132,7 +132,8 @@ static bool rings_in_time(struct perhaps__guard_test *test, double p, uint64_t *
 static void test_false_alarms(void **state)
 {
     static const double rates[] = {0.1, 0.01, 0.001};
-    struct perhaps__guard_test *test = calloc(1, sizeof *test);
+    static struct perhaps__guard_test whole; // too large for the stack
+    struct perhaps__guard_test *test = &whole;
     (void)pthread_mutex_init(&test->lock, NULL);
     uint64_t random = 1;
     for (size_t i = 0; i < COUNT(rates); i++) {
@@ -145,7 +146,6 @@ static void test_false_alarms(void **state)
                       (unsigned long long)alarms, (unsigned long long)runs);
         assert_true((double)alarms <= 0.01 * (double)runs);
     }
-    free(test);
 }
 
 static void test_healthy_guard_is_quiet(void **state)
@@ -210,20 +210,94 @@ static void test_half_of_the_reports(void **state)
     }
 }
 
+static uint64_t random_hash(uint64_t *random)
+{
+    (void)uniform(random);
+    (void)uniform(random);
+    return (*random ^ *random >> 33) * UINT64_C(0x9e3779b97f4a7c15) / PERHAPS__GUARD_SAMPLE * PERHAPS__GUARD_SAMPLE;
+}
+
 static void test_seen_lately(void **state)
 {
-    struct perhaps__guard_seen *seen = calloc(1, sizeof *seen);
+    static struct perhaps__guard_seen seen;
     uint64_t news = 0;
     uint64_t random = 3;
-    for (uint64_t i = 0; i < 100000; i++) {
-        uniform(&random);
-        uint64_t hash = (random >> 3) * PERHAPS__GUARD_SAMPLE;
-        news += perhaps__guard_see(seen, hash);
-        assert_false(perhaps__guard_see(seen, hash));
-        assert_false(perhaps__guard_see(seen, PERHAPS__GUARD_SAMPLE) && i > 0); // hot
+    for (uint64_t i = 0; i < 1000000; i++) {
+        uint64_t hash = random_hash(&random);
+        news += perhaps__guard_see(&seen, hash);
+        assert_false(perhaps__guard_see(&seen, hash));
+        assert_false(perhaps__guard_see(&seen, PERHAPS__GUARD_SAMPLE) && i > 0); // hot
     }
-    assert_in_range(news, 99980, 100000);
-    free(seen);
+    assert_in_range(news, 999900, 1000000);
+}
+
+// What was seen within the last age counts as seen; what was not for two ages is new, also when marks come round again.
+static void test_seen_long_ago(void **state)
+{
+    static struct perhaps__guard_seen seen;
+    static const uint64_t ages[] = {0, 3, 15};
+    uint64_t news[COUNT(ages)] = {0};
+    uint64_t asked[COUNT(ages)] = {0};
+    uint64_t seed = 1;
+    for (uint64_t i = 0; i < (uint64_t)20 * PERHAPS__GUARD_SEEN; i++) {
+        uint64_t random = seed + i;
+        assert_true(perhaps__guard_see(&seen, random_hash(&random)));
+        for (size_t j = 0; j < COUNT(ages); j++) {
+            uint64_t back = ages[j] * PERHAPS__GUARD_SEEN + PERHAPS__GUARD_SEEN / 4;
+            if (i % 64 == 0 && back <= i) {
+                random = seed + i - back;
+                asked[j]++;
+                news[j] += perhaps__guard_see(&seen, random_hash(&random));
+            }
+        }
+    }
+    assert_true(news[0] <= asked[0] / 50); // whose line was full
+    assert_true(news[1] == asked[1]);
+    assert_true(news[2] >= asked[2] - asked[2] / 50); // who stayed for so long
+}
+
+// A line that is full gives the places of the age before away first.
+static void test_a_full_line(void **state)
+{
+    static struct perhaps__guard_seen seen;
+    const uint64_t step = UINT64_C(16) * PERHAPS__GUARD_SEEN_LINES; // to the next hash of a line
+    for (uint64_t i = 1; i <= PERHAPS__GUARD_SEEN_PLACES; i++) {
+        assert_true(perhaps__guard_see(&seen, i * step | i << 61));
+        seen.count += i == PERHAPS__GUARD_SEEN_PLACES / 2 ? PERHAPS__GUARD_SEEN : 0;
+    }
+    for (uint64_t i = 1; i <= PERHAPS__GUARD_SEEN_PLACES / 2; i++) {
+        assert_true(perhaps__guard_see(&seen, (8 + i) * step | (4 + i) << 61)); // beginning at a newer one
+    }
+    for (uint64_t i = 1; i <= PERHAPS__GUARD_SEEN_PLACES / 2; i++) {
+        assert_false(perhaps__guard_see(&seen, (4 + i) * step | (4 + i) << 61));
+        assert_false(perhaps__guard_see(&seen, (8 + i) * step | (4 + i) << 61));
+    }
+}
+
+// Keys that were turned away count once: at once the last one of a thread, the others when the next one comes.
+static void test_absent_keys_count_once(void **state)
+{
+    perhaps_filter *filter = filter_at(0.01, 0.9, 10);
+    perhaps_guard *guard = guard_with_bell(filter, &(struct bell){.rings = 0});
+    uint64_t distinct = 0;
+    for (uint64_t key = 0; distinct < 100; key++) {
+        uint64_t hash = 0;
+        assert_int_equal(perhaps_hash(filter, &key, sizeof key, &hash), 0);
+        if (perhaps_might_contain_hash(filter, hash) == 1 || !perhaps__guard_in_sample(hash)) {
+            continue;
+        }
+        distinct++;
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(asks(guard, key), 0);
+            assert_int_equal(statistics_of(guard).alarm_absent, distinct);
+        }
+    }
+    for (uint64_t key = 0; key < 1000; key++) {
+        (void)asks(guard, key);
+    }
+    assert_in_range(statistics_of(guard).alarm_absent, distinct, distinct + 1);
+    perhaps_guard_free(guard);
+    perhaps_free(filter);
 }
 
 // After a rebuild the test begins anew.
@@ -371,6 +445,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_hot_keys_are_quiet),
         cmocka_unit_test(test_half_of_the_reports),
         cmocka_unit_test(test_seen_lately),
+        cmocka_unit_test(test_seen_long_ago),
+        cmocka_unit_test(test_a_full_line),
+        cmocka_unit_test(test_absent_keys_count_once),
         cmocka_unit_test(test_rebuild_on_alarm),
         cmocka_unit_test(test_coverage),
         cmocka_unit_test(test_window),

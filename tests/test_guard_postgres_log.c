@@ -293,6 +293,80 @@ static void test_gaps(void **state)
     perhaps_guard_free(guard);
 }
 
+/* ---------------------------------------------------------------- columns that are renamed */
+
+static void expect_count(const char *sql, uint64_t count)
+{
+    assert_int_equal(number_of(db, sql), count);
+}
+
+#define GAPS "SELECT count(*) FROM " LOG " WHERE delta = 0 AND xid <> '0'"
+
+// The owner's writes go on, whatever became of the column; the log says that it missed them, and is used again when the
+// column has its name back and the filter was made anew.
+static void test_a_column_that_is_renamed(void **state)
+{
+    install_log();
+    check_gap("ALTER TABLE t RENAME k TO d; INSERT INTO t(d) VALUES ('700'); ALTER TABLE t RENAME d TO k",
+              "another name");
+    const struct setting setting = CUCKOO_FOLLOWS;
+    perhaps_guard *guard = start_guard(&setting);
+    rebuild(guard);
+    catch_up(guard, 0, NULL);
+    write_sql("ALTER TABLE t RENAME k TO d; INSERT INTO t(d) VALUES ('700'); UPDATE t SET d = '701' WHERE d = '7';"
+              "DELETE FROM t WHERE d = '8'; UPDATE t SET other = 1 WHERE d = '9'");
+    expect_count(GAPS, 4);
+    catch_up(guard, 1, "not whole");
+    assert_int_equal(asks(guard, 700), 1);
+    write_sql("ALTER TABLE t RENAME d TO k");
+    rebuild(guard);
+    write_sql("INSERT INTO t(k) VALUES ('702')");
+    check_followed(guard, 1);
+    perhaps_guard_free(guard);
+}
+
+// Another column has the name by then: the triggers' conditions are of the one that had it, and its type may be any.
+static void test_columns_that_change_places(void **state)
+{
+    install_log();
+    const struct setting setting = CUCKOO_FOLLOWS;
+    perhaps_guard *guard = start_guard(&setting);
+    rebuild(guard);
+    write_sql("ALTER TABLE t ADD l text; ALTER TABLE t RENAME k TO d; ALTER TABLE t RENAME l TO k;"
+              "INSERT INTO t(k) VALUES ('900'); UPDATE t SET k = '901' WHERE d = '7'");
+    catch_up(guard, 1, "not whole");
+    assert_int_equal(asks(guard, 901), 1);
+    assert_int_equal(change_log_of("t", "k", false, NULL), 1);
+    install_log();
+    rebuild(guard);
+    write_sql("UPDATE t SET k = '902' WHERE d = '7'");
+    check_followed(guard, 2);
+    perhaps_guard_free(guard);
+}
+
+static void test_a_column_of_another_type(void **state)
+{
+    write_sql("CREATE TABLE b(k bytea)");
+    install_log_of("b", "k");
+    write_sql("ALTER TABLE b RENAME k TO d; ALTER TABLE b ADD k text; INSERT INTO b VALUES ('x', '\\no bytes')");
+    expect_count("SELECT count(*) FROM \"perhaps_log.b.k\" WHERE delta = 0", 2);
+    expect_count("SELECT count(*) FROM b", 1);
+}
+
+// Two columns whose names are one with dots between them.
+static void test_names_with_dots(void **state)
+{
+    write_sql("CREATE TABLE a(\"b.c\" text); CREATE TABLE \"a.b\"(c text)");
+    install_log_of("a", "b.c");
+    install_log_of("a.b", "c");
+    write_sql("INSERT INTO a VALUES ('1'); INSERT INTO \"a.b\" VALUES ('2')");
+    assert_int_equal(change_log_of("a.b", "c", false, NULL), 1);
+    assert_int_equal(change_log_of("a", "b.c", true, NULL), 0); // which is whole
+    expect_count("SELECT count(*) FROM pg_proc WHERE proname LIKE 'perhaps%'", 1);
+    assert_int_equal(change_log_of("a", "b.c", false, NULL), 1);
+    expect_count("SELECT count(*) FROM pg_class WHERE relname LIKE 'perhaps%'", 0);
+}
+
 static void test_another_function(void **state)
 {
     install_log();
@@ -463,6 +537,10 @@ int main(int argc, char **argv)
         TEST(test_a_partition_attached_meanwhile),
         TEST(test_replication),
         TEST(test_gaps),
+        TEST(test_a_column_that_is_renamed),
+        TEST(test_columns_that_change_places),
+        TEST(test_a_column_of_another_type),
+        TEST(test_names_with_dots),
         TEST(test_another_function),
         TEST(test_tables_that_change_places),
         TEST(test_a_copy_of_the_database),

@@ -325,13 +325,14 @@ PERHAPS_API int perhaps_store_postgres_changes(perhaps_store_postgres *postgres,
                                                perhaps_error *error);
 
 /* Installs the log for a column (options of schema, table and column alone), in one transaction: in the schema of the table,
- * the table "perhaps_log.TABLE.COLUMN" and a function of that name (where that is longer than 54 bytes, with a digest in the
- * place of the names), and four triggers that call it. They fire for every session, replication included, and write a row
+ * the table "perhaps_log.TABLE.COLUMN" and a function of that name (where that is longer than 54 bytes, or one of the names
+ * has a dot in it, with a digest in the place of the names), and four triggers that call it. They fire for every session, replication included, and write a row
  * for an insert or a delete, two for an update that changes the key, one for TRUNCATE. Installed already: nothing is done. Or
  * removes all of it. The session is the only one that may write, and ends with the call. Writers wait for it, and it for
- * those that are at work, as long as wait_milliseconds. The log grows until perhaps_guard_forget(). While it is installed, the
- * column must not be renamed: writes to the table would then fail, until it is renamed back, and removing the log would not
- * find it; remove it first.
+ * those that are at work, as long as wait_milliseconds. The log grows until perhaps_guard_forget(). Remove it
+ * before the column is renamed: it is found by that name. When that was forgotten, writes to the table go on, and the log
+ * tells that it missed them: who follows is told that the database cannot say what changed, and makes the filter anew, once
+ * the column is renamed back.
  *
  * The role must own the table, and be allowed to create in its schema. Writers need no rights on the log; another role
  * that follows the store needs those named above: GRANT SELECT, INSERT, DELETE ON "perhaps_log.TABLE.COLUMN" TO ROLE.
@@ -486,7 +487,7 @@ typedef struct perhaps_guard_options {
  *   rate below p/ln 2 = 1.44 p is not meant to raise it.
  *
  * One distinct key in 16, chosen by its hash, takes part. A key that repeats counts once, as long as fewer than 2^13 other
- * keys of the sample came between: one hot absent key raises nothing, however often it is asked for. Where only some
+ * keys of the sample came between, but for one in a hundred whose place was needed: one hot absent key raises nothing, however often it is asked for. Where only some
  * "perhaps" answers are reported, those turned away count that much less. While the guard is degraded, nothing counts. */
 
 /* Makes a guard with all counters 0, released with perhaps_guard_free() (NULL allowed), which cancels a rebuild that is
