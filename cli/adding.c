@@ -9,6 +9,8 @@
 #include "options.h"
 #include "progress.h"
 
+enum { EXAMPLE_SIZE = SHOWN_KEY_SIZE + 32, REASON_SIZE = 256 };
+
 void adder_init(struct adder *adder, const struct arguments *arguments, const char *path, perhaps_filter *filter)
 {
     perhaps_statistics statistics;
@@ -174,39 +176,65 @@ int print_added(struct adder *adder)
     return json_print(json);
 }
 
-// "3 of 10 keys refused, for example 7"
-static void describe_refused(char *text, size_t room, const struct adder *adder, const struct refused *refused)
+// ", for example 'x'"
+static void describe_example(char *text, size_t room, const struct refused *refused)
 {
     bool has = refused->has_example;
-    (void)snprintf(text, room, "%" PRIu64 " of %" PRIu64 " key%s refused%s%s%s", refused->count, adder->keys,
-                   plural(adder->keys), has ? ", for example '" : "", refused->example, has ? "'" : "");
+    (void)snprintf(text, room, "%s%s%s", has ? ", for example '" : "", refused->example, has ? "'" : "");
+}
+
+// A filter that grows gives such a key to another layer, until there may be none.
+static bool is_crowded(const perhaps_statistics *s)
+{
+    return s->growth == 0 && s->refused_early > 0 && s->policy == PERHAPS_POLICY_MULTISET;
+}
+
+static const char *why_full(const perhaps_statistics *s)
+{
+    if (is_crowded(s)) {
+        return "their buckets are full, though the filter is not: repeated keys crowd them";
+    }
+    return s->growth != 0 ? "the filter has grown as far as it may" : "the filter is full";
+}
+
+#define ONCE "a filter made with --policy unique takes every key once"
+
+// Of one cause.
+static int fail_one(const struct adder *adder, const struct refused *refused, const char *reason, const char *outcome)
+{
+    char example[EXAMPLE_SIZE];
+    describe_example(example, sizeof example, refused);
+    return fail(adder->path, "%" PRIu64 " of %" PRIu64 " key%s refused%s: %s%s", refused->count, adder->keys,
+                plural(adder->keys), example, reason, outcome);
 }
 
 static int fail_copies(const struct adder *adder, const perhaps_statistics *s, const char *outcome)
 {
-    char text[SHOWN_KEY_SIZE + 128];
-    describe_refused(text, sizeof text, adder, &adder->copies);
-    return fail(adder->path,
-                "%s: the filter has %" PRIu32 " copies of each or of its look-alikes, and no room for more; a filter "
-                "made with --policy unique takes every key once%s",
-                text, 2 * s->slots, outcome);
+    char reason[REASON_SIZE];
+    (void)snprintf(reason, sizeof reason,
+                   "the filter has %" PRIu32 " copies of each or of its look-alikes, and no room for more; " ONCE,
+                   2 * s->slots);
+    return fail_one(adder, &adder->copies, reason, outcome);
 }
 
 static int fail_full(const struct adder *adder, const perhaps_statistics *s, const char *outcome)
 {
-    char text[SHOWN_KEY_SIZE + 128];
-    describe_refused(text, sizeof text, adder, &adder->full);
-    if (s->refused_early > 0 && s->policy == PERHAPS_POLICY_MULTISET) {
-        return fail(
-            adder->path,
-            "%s: their buckets are full, though the filter is not: repeated keys crowd them; a filter made with "
-            "--policy unique takes every key once%s",
-            text, outcome);
-    }
-    if (s->growth != 0) {
-        return fail(adder->path, "%s: the filter has grown as far as it may; make a larger one%s", text, outcome);
-    }
-    return fail(adder->path, "%s: the filter is full; make a larger one%s", text, outcome);
+    char reason[REASON_SIZE];
+    (void)snprintf(reason, sizeof reason, "%s; %s", why_full(s), is_crowded(s) ? ONCE : "make a larger one");
+    return fail_one(adder, &adder->full, reason, outcome);
+}
+
+static int fail_both(const struct adder *adder, const perhaps_statistics *s, const char *outcome)
+{
+    char copies[EXAMPLE_SIZE];
+    char full[EXAMPLE_SIZE];
+    describe_example(copies, sizeof copies, &adder->copies);
+    describe_example(full, sizeof full, &adder->full);
+    return fail(adder->path,
+                "%" PRIu64 " of %" PRIu64 " keys refused: %" PRIu64 "%s: the filter has %" PRIu32
+                " copies of each or of its look-alikes, and no room for more; %" PRIu64 "%s: %s; " ONCE "%s%s",
+                refused_keys(adder), adder->keys, adder->copies.count, copies, 2 * s->slots, adder->full.count, full,
+                why_full(s), is_crowded(s) ? "" : ", and a larger one has room for more", outcome);
 }
 
 int fail_refused(const struct adder *adder, const char *outcome)
@@ -216,12 +244,8 @@ int fail_refused(const struct adder *adder, const char *outcome)
     }
     perhaps_statistics statistics;
     filter_statistics(adder->filter, &statistics);
-    int status = STATUS_OK;
-    if (adder->copies.count > 0) {
-        status = fail_copies(adder, &statistics, outcome);
+    if (adder->full.count == 0) {
+        return fail_copies(adder, &statistics, outcome);
     }
-    if (adder->full.count > 0) {
-        status = fail_full(adder, &statistics, outcome);
-    }
-    return status;
+    return adder->copies.count == 0 ? fail_full(adder, &statistics, outcome) : fail_both(adder, &statistics, outcome);
 }

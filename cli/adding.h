@@ -51,8 +51,8 @@ void tell_added(const struct adder *adder);
 // The same as JSON.
 int print_added(struct adder *adder);
 
-// Complains about refused keys, one line for each cause, and returns STATUS_ERROR if there were any. `outcome` ends the
-// lines.
+// Complains about refused keys, in one line whatever the causes, and returns STATUS_ERROR if there were any. `outcome`
+// ends the line.
 int fail_refused(const struct adder *adder, const char *outcome);
 
 #endif

@@ -82,7 +82,7 @@ static void print_counters(const perhaps_statistics *s)
     print_copies(s);
     output_format("%-20s%" PRIu64 " of %" PRIu32 " bits\n", "counters:", cells(s), s->counter_bits);
     if (!s->recorded) {
-        output_format("%-20s%" PRIu64 " (share %.3g; chance that any is, at this fill: %.3g)\n",
+        output_format("%-20s%" PRIu64 " (share %.3g; had every key come once, the chance of any would be %.3g)\n",
                       "at their maximum:", s->saturated, s->saturated_share, s->saturation_chance);
     }
     output_text("perhaps T times:    never added  T - 1 times (how often that is wrong)\n");

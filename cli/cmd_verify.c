@@ -113,7 +113,7 @@ static void load(struct verification *v)
 // Without the key of a keyed filter everything but that this build hashes alike.
 static int verify(const struct arguments *arguments, const char *path)
 {
-    if (!given(arguments, OPTION_JSON) && filter_refuse_dash(path) != STATUS_OK) {
+    if (!given(arguments, OPTION_JSON) && filter_refuse_name(path) != STATUS_OK) {
         return STATUS_ERROR;
     }
     struct verification v = {.arguments = arguments, .path = path};

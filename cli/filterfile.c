@@ -13,8 +13,11 @@
 #include "messages.h"
 #include "options.h"
 
-int filter_refuse_dash(const char *path)
+int filter_refuse_name(const char *path)
 {
+    if (path[0] == '\0') {
+        return fail("''", "a filter is a file, and the name of a file cannot be empty");
+    }
     if (strcmp(path, "-") != 0) {
         return STATUS_OK;
     }
@@ -38,7 +41,7 @@ static int fail_open(const char *path, int code, const perhaps_error *error)
 
 static int open_with(const char *path, uint32_t flags, perhaps_filter **filter)
 {
-    if (filter_refuse_dash(path) != STATUS_OK) {
+    if (filter_refuse_name(path) != STATUS_OK) {
         return STATUS_ERROR;
     }
     perhaps_error error = {.size = sizeof error};
@@ -256,7 +259,7 @@ int filter_fold(const char *path)
 static int refuse_missing(const char *path)
 {
     struct stat status;
-    if (filter_refuse_dash(path) != STATUS_OK) {
+    if (filter_refuse_name(path) != STATUS_OK) {
         return STATUS_ERROR;
     }
     if (stat(path, &status) < 0) {
@@ -284,7 +287,7 @@ int filter_open_locked(const struct arguments *arguments, perhaps_filter **filte
 
 static int may_replace(const struct arguments *arguments, const char *path)
 {
-    if (filter_refuse_dash(path) != STATUS_OK) {
+    if (filter_refuse_name(path) != STATUS_OK) {
         return STATUS_ERROR;
     }
     struct stat status;

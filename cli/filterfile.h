@@ -68,8 +68,8 @@ int filter_fail_append(const char *path, const perhaps_appender *appender, int c
 int filter_needs_bytes(const char *path, const perhaps_filter *filter);
 int filter_fail_hashes(const char *path);
 
-// Refuses "-".
-int filter_refuse_dash(const char *path);
+// Refuses "-", and no name at all.
+int filter_refuse_name(const char *path);
 
 // Replaces the file in one step; signals that would end the process wait until it is done, since the temporary file
 // would otherwise stay behind.

@@ -122,6 +122,32 @@ void unlock_filter(void)
     release();
 }
 
+// What there is to do about it.
+static const char *advice(int number)
+{
+    switch (number) {
+    case ENOENT:
+        return "; the folder has to be there";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "; whoever changes a filter has to be able to write in its folder";
+    default:
+        return "";
+    }
+}
+
+// The subject is the filter as it was named: nobody asked for the lock.
+static int fail_lock(const char *path, int number)
+{
+    if (number == EWOULDBLOCK) {
+        return fail(path, "another process is changing the filter and has the lock %s, and --no-wait was given",
+                    lock_path);
+    }
+    return fail(path, "cannot be written: its lock %s cannot be taken: %s%s", lock_path, strerror(number),
+                advice(number));
+}
+
 int lock_filter(const char *path, bool no_wait)
 {
     if (name_lock(path) != STATUS_OK) {
@@ -131,11 +157,8 @@ int lock_filter(const char *path, bool no_wait)
     do {
         result = try_lock(no_wait);
     } while (result == 0);
-    if (result < 0 && errno == EWOULDBLOCK) {
-        return fail(lock_path, "another process is changing the filter, and --no-wait was given");
-    }
     if (result < 0) {
-        return fail(lock_path, "the lock cannot be taken: %s", strerror(errno));
+        return fail_lock(path, errno);
     }
     lock_held = 1;
     release_at_end();

@@ -364,7 +364,7 @@ static int take_shape(struct watch *watch, perhaps_filter **present, perhaps_opt
     const struct arguments *arguments = watch->g->arguments;
     *next = (perhaps_options){.size = sizeof *next, .kind = PERHAPS_KIND_BLOOM, .fpr = DEFAULT_FPR, .key = key_given()};
     perhaps_error error = {.size = sizeof error};
-    if (filter_refuse_dash(watch->g->path) != STATUS_OK) {
+    if (filter_refuse_name(watch->g->path) != STATUS_OK) {
         return STATUS_ERROR;
     }
     int code = load_present(watch, present, &error);

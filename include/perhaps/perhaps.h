@@ -427,7 +427,8 @@ PERHAPS_API uint64_t perhaps_count_at_most(const perhaps_filter *filter, const v
  *
  * ONLY REMOVE WHAT WAS ADDED. A key that was never added, but that the filter takes for present (probability fpr_now),
  * is removed like any other, and a key that shares its counters or its fingerprint then becomes a false negative. The
- * filter cannot know; the store can. Ask it first.
+ * filter cannot know; the store can. Ask it first: perhaps_guard_remove() of guard.h does, before and after it removes from
+ * the store, and takes a copy out of the filter only when the last row with the key is gone.
  * Time: as perhaps_add(), without the search. */
 PERHAPS_API int perhaps_remove(perhaps_filter *filter, const void *key, size_t length);
 

@@ -21,6 +21,8 @@ refuse perhaps create -n 100 --kind magic x.filter keys
 refuse perhaps create -n 100 --metadata "$(head -c 65537 /dev/zero | tr '\0' x)" x.filter keys
 refuse perhaps create -n 100 there.filter keys
 refuse perhaps create -n 100 - keys
+refuse perhaps create -n 100 '' keys
+refuse perhaps create ''
 refuse perhaps create -n 100 . keys
 refuse perhaps create -n 100 -f /dev/null keys
 refuse perhaps create -n 100 no/such/directory.filter keys

@@ -38,6 +38,10 @@ refuse perhaps create -q --kind cuckoo -n 1000 x.filter keys
 for i in $(seq 20); do echo often; done >often
 refuse perhaps create -q --kind cuckoo x.filter often
 refuse perhaps create -q --kind cuckoo -n 100 x.filter often
+refuse perhaps create -q --kind cuckoo -n 4000 x.filter lines
+(cat often; seq 3000) >both
+refuse perhaps create -q --kind cuckoo -n 1000 x.filter both
+refuse perhaps create -q --kind cuckoo -n 10 --at-capacity grow --policy multiset --max-capacity 100 x.filter both
 refuse perhaps create -q -f --kind cuckoo -n 100 f.filter often
 show perhaps create --kind cuckoo --policy unique x.filter often
 # Room again, once keys are removed.

@@ -11,7 +11,7 @@ for kind in counting cuckoo; do
     cmp f.filter after && echo a key that is not there changes nothing
     show perhaps remove -v f.filter some - <keys
     show perhaps check -q f.filter keys
-    perhaps info f.filter | grep -e 'adds:' -e copies -e removals -e fill -e load
+    perhaps info f.filter | grep -e 'adds:' -e copies -e removals -e fill -e load -e maximum
     show perhaps add -q f.filter keys
     show perhaps check -c f.filter keys
     show perhaps add f.filter keys
