@@ -120,7 +120,7 @@ static int faulty_set_owner(int file, uid_t owner, gid_t group)
 
 const struct perhaps__file_operations faulty_files = {
     faulty_open,   faulty_stat,   faulty_read_at, faulty_write,    faulty_set_mode,   faulty_flush, faulty_close,
-    faulty_rename, faulty_remove, faulty_lock,    faulty_truncate, faulty_flush_data, faulty_draw, faulty_set_owner,
+    faulty_rename, faulty_remove, faulty_lock,    faulty_truncate, faulty_flush_data, faulty_draw,  faulty_set_owner,
 };
 
 void arm(unsigned at, enum effect effect, int reason)

@@ -122,7 +122,8 @@ typedef struct perhaps_store_options {
  * as a URI, and not as ":memory:". It is opened read-only, and nothing is written to it (in WAL mode, SQLite itself
  * keeps its -wal and -shm files beside it). Names are compared as SQLite does, without regard to ASCII case. A key
  * is in the store when a row has exactly its bytes in the column, as TEXT or as BLOB; values that are NULL or
- * numbers (possible in a column without affinity) are no keys and are skipped.
+ * numbers (possible in a column without affinity) are no keys and are skipped. A key that is there as both is one key: a
+ * question asks for both, and a listing may visit it twice.
  *
  * Refused with PERHAPS_E_UNSUPPORTED, naming the column and the reason, is a column whose equality is not
  * bytewise: collation NOCASE, RTRIM or any other than BINARY; INTEGER, REAL or NUMERIC affinity (SQLite takes
@@ -365,9 +366,9 @@ typedef struct perhaps_plan_options {
 
 /* Why a rebuild is advised: bits of perhaps_plan.reasons. */
 enum perhaps_plan_reason {
-    PERHAPS_PLAN_FULL = 1,      /* it holds more than its capacity; where only its fill tells, by sqrt(capacity) more, as
+    PERHAPS_PLAN_FULL = 1,     /* it holds more than its capacity; where only its fill tells, by sqrt(capacity) more, as
                                    estimates scatter */
-    PERHAPS_PLAN_OBSERVED = 2,  /* the observed rate is above the target, and surely so */
+    PERHAPS_PLAN_OBSERVED = 2, /* the observed rate is above the target, and surely so */
     PERHAPS_PLAN_PREDICTED = 4, /* the rate that its fill predicts is more than a quarter above the target */
     PERHAPS_PLAN_RESIDUE = 8,   /* a tenth of its capacity (of all layers), or more, is taken by keys that are gone */
     PERHAPS_PLAN_LAYERS = 16,   /* it has grown, and every question looks into several layers */
