@@ -39,12 +39,31 @@ static int write_special(const char *path, const void *bytes, size_t length)
     return fd < 0 ? fail_errno(path, errno) : write_and_close(fd, path, bytes, length);
 }
 
-// mkstemp() makes files for the owner alone; a report gets what the umask leaves of 0666.
-static void open_permissions(int fd)
+// As perhaps_save() does it, and for its reasons: the owner and the group as far as they can be kept, and no rights that
+// somebody did not have.
+static mode_t keep_owner(int fd, const struct stat *old)
 {
+    struct stat now;
+    bool kept = fchown(fd, old->st_uid, old->st_gid) == 0 || fchown(fd, (uid_t)-1, old->st_gid) == 0;
+    mode_t mode = old->st_mode & 01777;
+    if (!kept || fstat(fd, &now) < 0 || now.st_gid != old->st_gid) {
+        mode_t both = mode & (mode >> 3) & 07;
+        mode = (mode & ~(mode_t)077) | both << 3 | both;
+    }
+    return mode;
+}
+
+// mkstemp() makes files for the owner alone; a new report gets what the umask leaves of 0666.
+static void open_permissions(int fd, const char *path)
+{
+    struct stat old;
     mode_t mask = umask(0);
     (void)umask(mask);
-    (void)fchmod(fd, 0666 & ~mask);
+    mode_t mode = 0666 & ~mask;
+    if (lstat(path, &old) == 0 && S_ISREG(old.st_mode)) {
+        mode = keep_owner(fd, &old);
+    }
+    (void)fchmod(fd, mode);
 }
 
 static int replace_file(const char *path, const void *bytes, size_t length)
@@ -57,7 +76,7 @@ static int replace_file(const char *path, const void *bytes, size_t length)
     if (fd < 0) {
         return fail_errno(path, errno);
     }
-    open_permissions(fd);
+    open_permissions(fd, path);
     int status = write_and_close(fd, path, bytes, length);
     if (status == STATUS_OK && rename(temporary, path) < 0) {
         status = fail_errno(path, errno);

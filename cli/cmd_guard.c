@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
+#include <math.h>
 #include <perhaps/guard.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,14 +38,12 @@ static int pack(struct guarding *g, const struct batch *batch, uint64_t offsets[
     return STATUS_OK;
 }
 
-// 1: the store has it; 0: it has not; -1: it did not answer, which was said.
-static int ask_store(struct guarding *g, const void *key, size_t length)
+// 1: the store has it; 0: it has not; -1: it did not answer, which is said.
+static int check_answer(struct guarding *g, int found, const perhaps_error *error)
 {
-    perhaps_error error = {.size = sizeof error};
-    int found = g->store.store.contains(g->store.store.context, key, length, &error);
     if (found < 0) {
         g->store_failed = true;
-        (void)fail_library(g->store.name, found, &error);
+        (void)fail_library(g->store.name, found, error);
         return -1;
     }
     return found;
@@ -53,17 +52,15 @@ static int ask_store(struct guarding *g, const void *key, size_t length)
 // A key that the filter let through.
 static int resolve(struct guarding *g, const void *key, size_t length)
 {
-    int found = ask_store(g, key, length);
-    if (found >= 0) {
-        (void)perhaps_guard_report(g->guard, key, length, found);
-    }
-    return found;
+    perhaps_error error = {.size = sizeof error};
+    return check_answer(g, perhaps_guard_look_up(g->guard, key, length, &error), &error);
 }
 
 // A key that the filter called surely absent. The guard is not told: it never lets such a key through.
 static int audit(struct guarding *g, const void *key, size_t length)
 {
-    int found = ask_store(g, key, length);
+    perhaps_error error = {.size = sizeof error};
+    int found = check_answer(g, g->store.store.contains(g->store.store.context, key, length, &error), &error);
     if (found < 0) {
         return found;
     }
@@ -138,14 +135,35 @@ static int refuse_missed(const struct guarding *g)
                 g->audit.missed, plural(g->audit.missed), g->first_missed);
 }
 
+// Counting the store can take as long as reading all of it: only where the filter's fill does not tell how many keys it is
+// for, as when all its bits are set, or none.
+static void plan(const struct guarding *g, struct account *account)
+{
+    double estimate = account->statistics.distinct_estimate;
+    bool estimated = isfinite(estimate) && estimate >= 1.0;
+    perhaps_plan_options options = {.size = sizeof options, .distinct = estimated ? PERHAPS_PLAN_ESTIMATED : 0};
+    account->plan = (perhaps_plan){.size = sizeof account->plan};
+    account->reason = (perhaps_error){.size = sizeof account->reason, .text = "unknown; it is not ready"};
+    if (account->statistics.not_ready != 0) {
+        return;
+    }
+    account->planned = perhaps_guard_plan(g->guard, &options, &account->plan, &account->reason) == 0;
+    if (!account->planned && !isfinite(estimate)) {
+        account->reason =
+            (perhaps_error){.size = sizeof account->reason,
+                            .text = "now; too full to tell for how many keys, and the store was not counted"};
+    }
+}
+
 static int report(const struct guarding *g)
 {
-    perhaps_guard_statistics statistics = {.size = sizeof statistics};
-    (void)perhaps_guard_stats(g->guard, &statistics);
-    int status = report_guard(g->arguments, &statistics, &g->audit, &g->store);
-    status = status == STATUS_OK ? report_metrics(g->arguments, &statistics) : status;
+    struct account account = {.statistics = {.size = sizeof account.statistics}, .audit = g->audit, .store = &g->store};
+    (void)perhaps_guard_stats(g->guard, &account.statistics);
+    plan(g, &account);
+    int status = report_guard(g->arguments, &account);
+    status = status == STATUS_OK ? report_metrics(g->arguments, &account.statistics) : status;
     status = status == STATUS_OK ? refuse_missed(g) : status;
-    return status != STATUS_OK || statistics.confirmed > 0 ? status : STATUS_NONE;
+    return status != STATUS_OK || account.statistics.confirmed > 0 ? status : STATUS_NONE;
 }
 
 // A file of keys that cannot be read does not keep the others from being answered and reported; a store that does not

@@ -138,6 +138,7 @@ static int rebuild(const struct rebuilding *r, const struct opened_store *store,
         tell(r->path, "made from the store: %s filter for %" PRIu64 " key%s at p = %.3g, %" PRIu64 " bytes",
              perhaps_kind_name(now.kind), now.capacity, plural(now.capacity), now.fpr_target, now.bytes);
     }
+    filter_warn_if_above(r->path, now.fpr_predicted, now.fpr_target);
     return STATUS_OK;
 }
 

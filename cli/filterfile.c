@@ -373,8 +373,13 @@ void filter_warn_if_overfull(const char *path, const perhaps_filter *filter)
 {
     perhaps_statistics statistics;
     filter_statistics(filter, &statistics);
-    if (statistics.fpr_now > 2.0 * statistics.fpr_target) {
+    filter_warn_if_above(path, statistics.fpr_now, statistics.fpr_target);
+}
+
+void filter_warn_if_above(const char *path, double fpr_now, double fpr_target)
+{
+    if (fpr_now > 2.0 * fpr_target) {
         warn(path, "the false-positive rate is now %.3g, more than twice the %.3g asked for; make a larger filter",
-             statistics.fpr_now, statistics.fpr_target);
+             fpr_now, fpr_target);
     }
 }

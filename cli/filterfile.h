@@ -101,5 +101,7 @@ void filter_statistics(const perhaps_filter *filter, perhaps_statistics *statist
 
 // Warns when the FPR now is more than twice the target.
 void filter_warn_if_overfull(const char *path, const perhaps_filter *filter);
+// The same, of a filter that another holds.
+void filter_warn_if_above(const char *path, double fpr_now, double fpr_target);
 
 #endif

@@ -135,6 +135,12 @@ enum value_shape {
       "Otherwise what the filter's fill tells.")                                                                       \
     X(PER_DAY, IN(PLAN) | IN(REBUILD), 0, "per-day", "N", VALUE_TEXT, "how many more there are every day", "")         \
     X(DAYS, IN(PLAN) | IN(REBUILD), 0, "days", "D", VALUE_TEXT, "how long the next filter shall be good for (90)", "") \
+    X(OBSERVED, IN(PLAN), 0, "observed", "FPR", VALUE_TEXT, "the rate that was observed, at least",                    \
+      "The lower end of its interval: fpr_observed_low in the report of guard or calibrate. Above the target, it is "  \
+      "a "                                                                                                             \
+      "reason to rebuild.")                                                                                            \
+    X(RESIDUE, IN(PLAN), 0, "residue", "N", VALUE_TEXT, "how many keys of the filter the store has no more",           \
+      "Not less than what the filter counted itself.")                                                                 \
     X(PRESENT, IN(CALIBRATE), 0, "present", "FILE", VALUE_FILE, "keys that were added to the filter",                  \
       "Not one of them may be answered \"absent\".")                                                                   \
     X(ABSENT, IN(CALIBRATE), 0, "absent", "FILE", VALUE_FILE, "keys that were not added",                              \

@@ -5,6 +5,7 @@
 #define PERHAPS_CLI_REPORT_H
 
 #include <perhaps/guard.h>
+#include <stdbool.h>
 
 struct arguments;
 struct opened_store;
@@ -15,9 +16,18 @@ struct audit {
     uint64_t missed;  // the store has them
 };
 
+// What is reported.
+struct account {
+    perhaps_guard_statistics statistics;
+    struct audit audit;
+    const struct opened_store *store;
+    perhaps_plan plan;
+    bool planned;         // otherwise there is no advice, ...
+    perhaps_error reason; // ... and this is why
+};
+
 // Complains and returns STATUS_ERROR when the file cannot be written.
-int report_guard(const struct arguments *arguments, const perhaps_guard_statistics *statistics,
-                 const struct audit *audit, const struct opened_store *store);
+int report_guard(const struct arguments *arguments, const struct account *account);
 
 // --metrics-file, if it was given: the text exposition format of Prometheus, in one step.
 int report_metrics(const struct arguments *arguments, const perhaps_guard_statistics *statistics);

@@ -195,12 +195,15 @@ int perhaps_guard_ask_many(perhaps_guard *guard, const void *data, const uint64_
     bool missing = guard == NULL || (count > 0 && (data == NULL || offsets == NULL || out == NULL));
     int code = missing ? PERHAPS_E_ARGUMENT : 0;
     struct batch batch = {.data = data, .offsets = offsets};
+    uint64_t start = perhaps__guard_now();
     while (code == 0 && handled < count) {
         size_t block = count - handled < BLOCK ? count - handled : BLOCK;
         code = ask_block(guard, &batch, handled, block, out + handled, &handled);
     }
     if (guard != NULL && handled > 0) {
-        perhaps__guard_window_tick(guard, perhaps__guard_now());
+        uint64_t end = perhaps__guard_now();
+        perhaps__guard_took(&guard->ask_latency, (end - start) / handled);
+        perhaps__guard_window_tick(guard, end);
     }
     if (done != NULL) {
         *done = handled;
@@ -343,6 +346,28 @@ int perhaps_guard_contains(perhaps_guard *guard, const void *key, size_t length,
     int found = perhaps__guard_ask_store(guard, key, length, error);
     if (found >= 0) {
         struct perhaps__guard_counts counts = perhaps__guard_sum(guard->slots);
+        report(guard, key, length, found, &counts);
+    }
+    return found;
+}
+
+int perhaps_guard_look_up(perhaps_guard *guard, const void *key, size_t length, perhaps_error *error)
+{
+    int code = check_contains(guard, error);
+    if (code < 0) {
+        return code;
+    }
+    struct perhaps__guard_failure failure = {.code = PERHAPS_E_ARGUMENT, .subject = "key"};
+    if (key == NULL && length > 0) {
+        return perhaps__guard_fail(error, failure, "the key is NULL and has a length; give its bytes");
+    }
+    struct perhaps__guard_counts counts = perhaps__guard_sum(guard->slots);
+    if (counts.confirmed + counts.refuted >= counts.perhaps) {
+        return perhaps__guard_fail(error, failure, "every \"perhaps\" has its report already; ask the guard first");
+    }
+    int found = perhaps__guard_ask_store(guard, key, length, error);
+    if (found >= 0) {
+        counts = perhaps__guard_sum(guard->slots);
         report(guard, key, length, found, &counts);
     }
     return found;

@@ -43,12 +43,18 @@ static int take_options(const perhaps_plan_options *given, perhaps_plan_options 
 
 /* ---------------------------------------------------------------- reasons */
 
-static uint32_t reasons_of(const perhaps_statistics *now, const perhaps_plan_options *known, double keys)
+// Three standard deviations of the estimate of a bloom filter of capacity n are 0.74 sqrt(n) at p = 1 %, and 0.9 sqrt(n) at 10 %
+// (m (e^l - l - 1) / k^2 is its variance, with l = kn/m). A filter made for just its keys is not to be made anew for that.
+static bool is_full(const perhaps_statistics *now, double counted)
 {
     double capacity = (double)now->capacity;
-    bool layered = now->growth != 0;
+    return counted > capacity || now->distinct_estimate > capacity + sqrt(capacity);
+}
+
+static uint32_t reasons_of(const perhaps_statistics *now, const perhaps_plan_options *known, double counted)
+{
     uint32_t reasons = 0;
-    reasons |= !layered && keys > capacity ? PERHAPS_PLAN_FULL : 0;
+    reasons |= now->growth == 0 && is_full(now, counted) ? PERHAPS_PLAN_FULL : 0;
     reasons |= known->fpr_observed_low > now->fpr_target ? PERHAPS_PLAN_OBSERVED : 0;
     reasons |= now->fpr_now > ABOVE_TARGET * now->fpr_target ? PERHAPS_PLAN_PREDICTED : 0;
     reasons |= (double)known->residue >= MUCH_RESIDUE * (double)now->capacity_now ? PERHAPS_PLAN_RESIDUE : 0;
@@ -59,10 +65,7 @@ static uint32_t reasons_of(const perhaps_statistics *now, const perhaps_plan_opt
 static double days_left(const perhaps_statistics *now, const perhaps_plan_options *known, double keys)
 {
     double room = (double)now->capacity_now - keys;
-    if (room <= 0.0) {
-        return 0.0;
-    }
-    return known->keys_per_day > 0.0 ? room / known->keys_per_day : (double)INFINITY;
+    return known->keys_per_day > 0.0 ? fmax(0.0, room) / known->keys_per_day : (double)INFINITY;
 }
 
 /* ---------------------------------------------------------------- the next filter */
@@ -136,14 +139,16 @@ static int make_plan(const perhaps_statistics *now, const perhaps_options *like,
     double held = fmax(estimate, 0.0);
     double own = fmax(0.0, held - (double)known->residue);
     perhaps_sizing sizing = {.size = sizeof sizing};
-    plan->distinct = known->distinct != 0 ? known->distinct : (uint64_t)own;
+    bool counted = known->distinct != 0 && known->distinct != PERHAPS_PLAN_ESTIMATED;
+    plan->distinct = counted ? known->distinct : (uint64_t)own;
     plan->capacity = capacity_of(known, plan->distinct);
     int code = size_next(like, plan->distinct, &plan->capacity, &sizing, error);
     if (code < 0) {
         return code;
     }
-    double keys = fmax(held, (double)plan->distinct + (double)known->residue);
-    plan->reasons = reasons_of(now, known, keys);
+    double in_all = (double)plan->distinct + (double)known->residue;
+    double keys = fmax(held, in_all);
+    plan->reasons = reasons_of(now, known, counted ? in_all : 0.0);
     plan->reasons |= now->growth == 0 && sizing.bytes < now->bytes / SPARSE ? PERHAPS_PLAN_SPARSE : 0;
     plan->days_left = plan->reasons != 0 ? 0.0 : days_left(now, known, keys);
     plan->fpr = now->fpr_target;

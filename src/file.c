@@ -19,7 +19,8 @@ static int system_open(const char *path, int flags, mode_t mode)
 }
 
 static const struct perhaps__file_operations system_files = {
-    system_open, fstat, pread, write, fchmod, fsync, close, rename, unlink, flock, ftruncate, fdatasync, getentropy,
+    system_open, fstat,  pread, write,     fchmod,    fsync,      close,
+    rename,      unlink, flock, ftruncate, fdatasync, getentropy, fchown,
 };
 
 const struct perhaps__file_operations *perhaps__files = &system_files;

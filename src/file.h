@@ -23,6 +23,7 @@ struct perhaps__file_operations {
     int (*truncate)(int file, off_t size);
     int (*flush_data)(int file);           // and its size, but not its times
     int (*draw)(void *bytes, size_t size); // at random, as getentropy()
+    int (*set_owner)(int file, uid_t owner, gid_t group);
 };
 
 // The system's calls. Only tests point this elsewhere.

@@ -132,7 +132,7 @@ static bool claim(struct perhaps__replacement *replacement)
     return fstat(replacement->file, &status) != 0 || status.st_nlink > 0;
 }
 
-static bool create_temporary(struct perhaps__replacement *replacement)
+static bool create_temporary(struct perhaps__replacement *replacement, mode_t mode)
 {
     size_t directory = directory_length(replacement->target);
     for (unsigned attempt = 0; attempt < 1000; attempt++) {
@@ -143,7 +143,7 @@ static bool create_temporary(struct perhaps__replacement *replacement)
             return false;
         }
         replacement->file =
-            perhaps__files->open(replacement->temporary, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            perhaps__files->open(replacement->temporary, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (replacement->file < 0 && errno != EEXIST) {
             return false;
         }
@@ -158,22 +158,62 @@ static bool create_temporary(struct perhaps__replacement *replacement)
     return false;
 }
 
-// The permissions of the file that is replaced, or of the one it is to be like; what is there but is no file is refused.
-static bool keep_permissions(const struct perhaps__replacement *replacement)
+/* ---------------------------------------------------------------- owner and permissions */
+
+// 1: the file that is replaced, or the one that a new file is to be like; 0: there is none; -1: errno says why not. What is
+// there but is no file is refused.
+static int find_old(const struct perhaps__replacement *replacement, struct stat *old)
 {
-    struct stat old;
-    int found = stat(replacement->target, &old);
+    int found = stat(replacement->target, old);
     if (found != 0 && errno == ENOENT && replacement->like != NULL) {
-        found = stat(replacement->like, &old);
+        found = stat(replacement->like, old);
     }
     if (found != 0) {
-        return errno == ENOENT;
+        return errno == ENOENT ? 0 : -1;
     }
-    if (!S_ISREG(old.st_mode)) {
-        errno = S_ISDIR(old.st_mode) ? EISDIR : EINVAL;
+    if (!S_ISREG(old->st_mode)) {
+        errno = S_ISDIR(old->st_mode) ? EISDIR : EINVAL;
+        return -1;
+    }
+    return 1;
+}
+
+// As far as the system lets this process: to give a file away takes a privilege, to give it to a group membership. *now is
+// what came of it, whatever the calls said.
+static bool keep_owner(const struct perhaps__replacement *replacement, const struct stat *old, struct stat *now)
+{
+    if (perhaps__files->stat(replacement->file, now) != 0) {
         return false;
     }
-    return perhaps__files->set_mode(replacement->file, old.st_mode & 07777) == 0;
+    if (now->st_uid == old->st_uid && now->st_gid == old->st_gid) {
+        return true;
+    }
+    if (perhaps__files->set_owner(replacement->file, old->st_uid, old->st_gid) != 0 && now->st_gid != old->st_gid) {
+        (void)perhaps__files->set_owner(replacement->file, (uid_t)-1, old->st_gid);
+    }
+    return perhaps__files->stat(replacement->file, now) == 0;
+}
+
+// Those of the old file, as far as they give nobody more under the owner and group that there are now. Members of the old
+// group are "others" to another group, and its members were: both get what both had.
+static mode_t narrow(const struct stat *old, const struct stat *now)
+{
+    mode_t mode = old->st_mode & 07777;
+    if (now->st_uid != old->st_uid || now->st_gid != old->st_gid) {
+        mode &= (mode_t) ~(S_ISUID | S_ISGID);
+    }
+    if (now->st_gid != old->st_gid) {
+        mode_t both = mode & (mode >> 3) & 07;
+        mode = (mode & (mode_t)~077) | both << 3 | both;
+    }
+    return mode;
+}
+
+// The mode last: changing the owner takes bits out of it.
+static bool be_like(const struct perhaps__replacement *replacement, const struct stat *old)
+{
+    struct stat now;
+    return keep_owner(replacement, old, &now) && perhaps__files->set_mode(replacement->file, narrow(old, &now)) == 0;
 }
 
 void perhaps__replacement_drop(struct perhaps__replacement *replacement)
@@ -186,13 +226,19 @@ void perhaps__replacement_drop(struct perhaps__replacement *replacement)
 
 bool perhaps__replacement_begin(struct perhaps__replacement *replacement)
 {
-    if (!perhaps__resolve_target(replacement->path, replacement->target) || !create_temporary(replacement)) {
+    struct stat old;
+    if (!perhaps__resolve_target(replacement->path, replacement->target)) {
+        return false;
+    }
+    int found = find_old(replacement, &old);
+    // Whoever opens the temporary file now can read all that is written to it later: nobody, until it has its permissions.
+    if (found < 0 || !create_temporary(replacement, found > 0 ? 0600 : 0666)) {
         return false;
     }
     if (replacement->locked) {
         remove_leftovers(replacement->target);
     }
-    if (!keep_permissions(replacement)) {
+    if (found > 0 && !be_like(replacement, &old)) {
         perhaps__replacement_drop(replacement);
         return false;
     }

@@ -8,18 +8,18 @@
 #include "errors.h"
 #include "filter.h"
 
-// A file that will take the place of another. Set `path`, and `like` if it is to have another's permissions.
+// A file that will take the place of another. Set `path`, and `like` if it is to have another's owner and permissions.
 struct perhaps__replacement {
     const char *path; // as the caller named it, for messages
-    const char *like; // a file whose permissions it gets when it is new, or NULL
+    const char *like; // a file whose owner, group and permissions it gets when it is new, or NULL
     char target[PATH_MAX];
     char temporary[PATH_MAX];
     int file;
     bool locked; // so that nobody takes it for the leftover of a dead process
 };
 
-// All return false with errno set. Beginning makes a temporary file beside the target, with the permissions that it is to
-// have, and removes those that dead processes left there. Putting flushes it and renames it; the file stays open.
+// All return false with errno set. Beginning makes a temporary file beside the target, with the owner and
+// permissions that it is to have, and removes those that dead processes left there. Putting flushes it and renames it; the file stays open.
 bool perhaps__replacement_begin(struct perhaps__replacement *replacement);
 bool perhaps__replacement_put(struct perhaps__replacement *replacement);
 

@@ -113,9 +113,14 @@ static int faulty_draw(void *bytes, size_t size)
     return strikes(DRAW) ? -1 : real->draw(bytes, size);
 }
 
+static int faulty_set_owner(int file, uid_t owner, gid_t group)
+{
+    return strikes(SET_OWNER) ? -1 : real->set_owner(file, owner, group);
+}
+
 const struct perhaps__file_operations faulty_files = {
     faulty_open,   faulty_stat,   faulty_read_at, faulty_write,    faulty_set_mode,   faulty_flush, faulty_close,
-    faulty_rename, faulty_remove, faulty_lock,    faulty_truncate, faulty_flush_data, faulty_draw,
+    faulty_rename, faulty_remove, faulty_lock,    faulty_truncate, faulty_flush_data, faulty_draw,  faulty_set_owner,
 };
 
 void arm(unsigned at, enum effect effect, int reason)

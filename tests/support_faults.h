@@ -21,6 +21,7 @@ enum operation {
     TRUNCATE,
     FLUSH_DATA,
     DRAW,
+    SET_OWNER,
     OPERATIONS
 };
 enum effect { FAIL, SHORT, NOTHING, KILL };

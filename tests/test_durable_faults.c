@@ -141,9 +141,9 @@ static int fold(perhaps_filter *filter)
 static void test_order_of_operations(void **state)
 {
     static const enum operation add[] = {WRITE, FLUSH_DATA};
-    static const enum operation folding[] = {OPEN,  LOCK,  SET_MODE, WRITE, WRITE, FLUSH, RENAME,
-                                             CLOSE, OPEN,  FLUSH,    CLOSE, OPEN,  LOCK,  SET_MODE,
-                                             WRITE, FLUSH, RENAME,   CLOSE, OPEN,  FLUSH, CLOSE};
+    static const enum operation folding[] = {OPEN,  LOCK,  STAT,   SET_MODE, WRITE, WRITE, FLUSH, RENAME,
+                                             CLOSE, OPEN,  FLUSH,  CLOSE,    OPEN,  LOCK,  STAT,  SET_MODE,
+                                             WRITE, FLUSH, RENAME, CLOSE,    OPEN,  FLUSH, CLOSE};
     static const struct {
         int (*call)(perhaps_filter *);
         const enum operation *order;

@@ -282,6 +282,37 @@ static void test_contains(void **state)
     perhaps_guard_free(guard);
 }
 
+// Batches are asked for first, and the store about what they let through.
+static void test_look_up(void **state)
+{
+    struct parrot parrot = {.reply = 1};
+    perhaps_store store = {.context = &parrot, .contains = parrot_contains};
+    perhaps_guard *guard = make_guard(&store);
+    uint64_t next = CAPACITY;
+    uint64_t keys[] = {0, next_absent(&next, 1), next_absent(&next, 0)};
+    const uint64_t offsets[] = {0, 8, 16, 24};
+    uint8_t answers[3] = {0};
+    perhaps_error error = {.size = sizeof error};
+    assert_int_equal(perhaps_guard_look_up(guard, &keys[0], 8, &error), PERHAPS_E_ARGUMENT); // not asked for
+    assert_int_equal(perhaps_guard_ask_many(guard, keys, offsets, 3, answers, NULL), 0);
+    assert_int_equal(answers[0] + answers[1], 2);
+    assert_int_equal(perhaps_guard_look_up(guard, NULL, 8, &error), PERHAPS_E_ARGUMENT);
+    assert_string_equal(error.subject, "key");
+    assert_int_equal(parrot.questions, 0);
+    assert_int_equal(perhaps_guard_look_up(guard, &keys[0], 8, NULL), 1);
+    parrot.reply = PERHAPS_E_IO;
+    assert_int_equal(perhaps_guard_look_up(guard, &keys[1], 8, &error), PERHAPS_E_IO);
+    assert_counts(guard, 1, 1, 0, 1);
+    parrot.reply = 0;
+    assert_int_equal(perhaps_guard_look_up(guard, &keys[1], 8, NULL), 0);
+    assert_counts(guard, 1, 1, 1, 0);
+    assert_int_equal(perhaps_guard_look_up(guard, &keys[1], 8, NULL), PERHAPS_E_ARGUMENT); // once is enough
+    assert_int_equal(parrot.questions, 3);
+    assert_int_equal(stats_of(guard).ask_latency.count, 1); // the batch
+    assert_true(stats_of(guard).store_latency.count >= 2);
+    perhaps_guard_free(guard);
+}
+
 static void test_contains_without_a_store(void **state)
 {
     perhaps_guard *guard = make_guard(NULL);
@@ -289,6 +320,8 @@ static void test_contains_without_a_store(void **state)
     assert_int_equal(perhaps_guard_contains(guard, "x", 1, &error), PERHAPS_E_UNSUPPORTED);
     assert_string_equal(error.subject, "store");
     assert_int_equal(perhaps_guard_contains(guard, "x", 1, NULL), PERHAPS_E_UNSUPPORTED);
+    assert_int_equal(perhaps_guard_look_up(guard, "x", 1, NULL), PERHAPS_E_UNSUPPORTED);
+    assert_int_equal(perhaps_guard_look_up(NULL, "x", 1, &error), PERHAPS_E_ARGUMENT);
     assert_int_equal(perhaps_guard_contains(NULL, "x", 1, &error), PERHAPS_E_ARGUMENT);
     assert_string_equal(error.subject, "guard");
     assert_counts(guard, 0, 0, 0, 0);
@@ -371,6 +404,7 @@ int main(void)
         TEST(test_report),
         TEST(test_report_misuse),
         TEST(test_contains),
+        TEST(test_look_up),
         TEST(test_contains_without_a_store),
         TEST(test_store_that_fails),
         TEST(test_store_that_breaks_its_contract),

@@ -290,6 +290,25 @@ static void test_plan_reasons(void **state)
     perhaps_free(filter);
 }
 
+// A filter that was made for just the keys that it holds is not full: its estimate scatters around them.
+static void test_plan_of_an_exact_size(void **state)
+{
+    unsigned above = 0;
+    for (uint64_t i = 0; i < 300; i++) {
+        perhaps_filter *filter = shared_filter(PERHAPS_KIND_BLOOM, 1000, 0.01);
+        add_keys(filter, i * 2000, 1000);
+        perhaps_plan plan = plan_of(filter, (perhaps_plan_options){.distinct = PERHAPS_PLAN_ESTIMATED});
+        assert_int_equal(plan.reasons, 0);
+        assert_true(isinf(plan.days_left));
+        above += plan.distinct > 1000;
+        assert_int_equal(plan_of(filter, (perhaps_plan_options){.distinct = 1001}).reasons, PERHAPS_PLAN_FULL);
+        add_keys(filter, i * 2000 + 1000, 80);
+        assert_true((plan_of(filter, (perhaps_plan_options){.distinct = 0}).reasons & PERHAPS_PLAN_FULL) != 0);
+        perhaps_free(filter);
+    }
+    assert_in_range(above, 90, 210); // otherwise this showed nothing
+}
+
 // Removals that the filter refused as ambiguous are residue, whoever asks.
 static void test_plan_of_ambiguous_removals(void **state)
 {
@@ -346,9 +365,13 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prometheus),   cmocka_unit_test(test_json),
-        cmocka_unit_test(test_text_misuse),  cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_plan_reasons), cmocka_unit_test(test_plan_of_ambiguous_removals),
+        cmocka_unit_test(test_prometheus),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_text_misuse),
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_plan_reasons),
+        cmocka_unit_test(test_plan_of_an_exact_size),
+        cmocka_unit_test(test_plan_of_ambiguous_removals),
         cmocka_unit_test(test_plan_misuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,11 @@ static void test_residue_goes(void **state)
     assert_int_equal(perhaps_guard_plan(guard, NULL, &plan, NULL), 0);
     assert_true((plan.reasons & PERHAPS_PLAN_RESIDUE) != 0);
     assert_int_equal(plan.distinct, 1000);
+    // Who has no time to count the store.
+    const perhaps_plan_options estimated = {.size = sizeof estimated, .distinct = PERHAPS_PLAN_ESTIMATED};
+    assert_int_equal(perhaps_guard_plan(guard, &estimated, &plan, NULL), 0);
+    assert_int_equal(plan.distinct, statistics_of(guard).distinct_estimate - 2000);
+    assert_true(plan.distinct != 1000 && (plan.reasons & PERHAPS_PLAN_RESIDUE) != 0);
     assert_int_equal(perhaps_guard_rebuild(guard, 0, NULL), 0);
     assert_int_equal(statistics_of(guard).residue, 0);
     assert_true(passed(guard, rows) < 64536 / 50);

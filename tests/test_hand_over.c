@@ -226,7 +226,7 @@ static void test_disk_gone_behind_the_replacement(void **state)
     perhaps_filter *from = make(0, 0);
     perhaps_filter *to = make(1, 5);
     begin(from, path, 0);
-    arm(9, FAIL, EIO); // the directory is opened for flushing
+    arm(10, FAIL, EIO); // the directory is opened for flushing
     fault.all_after = true;
     assert_int_equal(hand_over(from, to), PERHAPS_OK);
     assert_int_equal(journal_of(to).system_error, EIO);

@@ -122,7 +122,8 @@ typedef struct perhaps_store_options {
  * as a URI, and not as ":memory:". It is opened read-only, and nothing is written to it (in WAL mode, SQLite itself
  * keeps its -wal and -shm files beside it). Names are compared as SQLite does, without regard to ASCII case. A key
  * is in the store when a row has exactly its bytes in the column, as TEXT or as BLOB; values that are NULL or
- * numbers (possible in a column without affinity) are no keys and are skipped.
+ * numbers (possible in a column without affinity) are no keys and are skipped. A key that is there as both is one key: a
+ * question asks for both, and a listing may visit it twice.
  *
  * Refused with PERHAPS_E_UNSUPPORTED, naming the column and the reason, is a column whose equality is not
  * bytewise: collation NOCASE, RTRIM or any other than BINARY; INTEGER, REAL or NUMERIC affinity (SQLite takes
@@ -351,7 +352,9 @@ PERHAPS_API int perhaps_store_postgres_remove_log(const char *conninfo, const pe
 /* What to plan for. */
 typedef struct perhaps_plan_options {
     size_t size;             /* sizeof(perhaps_plan_options) */
-    uint64_t distinct;       /* distinct keys in the store now; 0: what the filter's fill tells */
+    uint64_t distinct;       /* distinct keys in the store now; 0: what the store counts, where it can (that may take
+                                long: perhaps_guard_plan() alone knows a store), or else what the filter's fill tells;
+                                PERHAPS_PLAN_ESTIMATED: the latter at once */
     double keys_per_day;     /* how fast they become more; negative when they become fewer */
     double days;             /* how long the next filter shall be good for; 0: PERHAPS_PLAN_DAYS */
     uint64_t residue;        /* keys in the filter that the store has no more; not less than
@@ -360,11 +363,13 @@ typedef struct perhaps_plan_options {
 } perhaps_plan_options;
 
 #define PERHAPS_PLAN_DAYS 90.0
+#define PERHAPS_PLAN_ESTIMATED UINT64_MAX
 
 /* Why a rebuild is advised: bits of perhaps_plan.reasons. */
 enum perhaps_plan_reason {
-    PERHAPS_PLAN_FULL = 1,      /* it holds more than its capacity */
-    PERHAPS_PLAN_OBSERVED = 2,  /* the observed rate is above the target, and surely so */
+    PERHAPS_PLAN_FULL = 1,     /* it holds more than its capacity; where only its fill tells, by sqrt(capacity) more, as
+                                   estimates scatter */
+    PERHAPS_PLAN_OBSERVED = 2, /* the observed rate is above the target, and surely so */
     PERHAPS_PLAN_PREDICTED = 4, /* the rate that its fill predicts is more than a quarter above the target */
     PERHAPS_PLAN_RESIDUE = 8,   /* a tenth of its capacity (of all layers), or more, is taken by keys that are gone */
     PERHAPS_PLAN_LAYERS = 16,   /* it has grown, and every question looks into several layers */
@@ -523,6 +528,12 @@ PERHAPS_API int perhaps_guard_report(perhaps_guard *guard, const void *key, size
  * perhaps_guard_ask(), or PERHAPS_E_UNSUPPORTED when the guard has no store, and nothing is counted.
  * The store's look-ups are timed. */
 PERHAPS_API int perhaps_guard_contains(perhaps_guard *guard, const void *key, size_t length, perhaps_error *error);
+
+/* The second half of that alone: asks the store, timed, and reports what it said, for a key for which ask or ask_many
+ * returned 1. It takes the place of perhaps_guard_report(). 1: the store has the key. 0: it has not. Negative: the
+ * store's error, and nothing is reported; PERHAPS_E_UNSUPPORTED, the guard has no store; PERHAPS_E_ARGUMENT as in
+ * perhaps_guard_report(), and the store was not asked. */
+PERHAPS_API int perhaps_guard_look_up(perhaps_guard *guard, const void *key, size_t length, perhaps_error *error);
 
 /* ---------------------------------------------------------------- writing */
 
@@ -715,8 +726,8 @@ enum perhaps_guard_verdict {
     PERHAPS_GUARD_DEGRADED = 3      /* every answer is "perhaps": the overflow set is full, or the guard is not ready */
 };
 
-/* Latencies, of which a sample is taken (one ask in 256; every look-up of the store in perhaps_guard_contains()). Each
- * power of two nanoseconds is divided into eight buckets, and a quantile is the upper end of its bucket: at most an eighth
+/* Latencies, of which a sample is taken (one ask in 256, and of each perhaps_guard_ask_many() the mean of its keys; every
+ * look-up of the store in perhaps_guard_contains() and perhaps_guard_look_up()). Each power of two nanoseconds is divided into eight buckets, and a quantile is the upper end of its bucket: at most an eighth
  * too large. */
 typedef struct perhaps_guard_latency {
     uint64_t count; /* taken */

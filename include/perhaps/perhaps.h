@@ -855,10 +855,17 @@ PERHAPS_API int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_
 
 /* Saves a filter to a file, atomically and durably: a temporary file beside it is written, flushed to the
  * disk, renamed over `path`, and the directory flushed. A reader sees the old file or the new one; a crash
- * leaves one of them whole; on error the temporary file is removed and `path` is untouched. An existing
- * file's permissions are kept, a new file gets 0666 less the umask. A symbolic link is followed: its target
- * is replaced; one that leads nowhere is an error. A process that is killed leaves a file named .perhaps-PID-N.tmp; the next
+ * leaves one of them whole; on error the temporary file is removed and `path` is untouched. A symbolic link is followed: its
+ * target is replaced; one that leads nowhere is an error. A process that is killed leaves a file named .perhaps-PID-N.tmp; the next
  * save into that folder removes those that no living process holds (they are locked, flock(2)).
+ *
+ * An existing file's owner, group and permissions are kept; a new file is the caller's, with 0666 less the umask. Who may not
+ * give a file away (others than root) saves all the same, and then nobody may do more with the new file than with the old
+ * one, but for the new owner, who wrote it:
+ *   the owner is the caller; the group is kept where the caller is a member of it;
+ *   if not, group and others may do what both of them could before (0664 becomes 0644, and 0640 becomes 0600);
+ *   set-user-ID and set-group-ID are gone when either of the two is not kept.
+ * Access control lists are not kept.
  *
  * The file has no journal, also where the filter has one: it is whole without. Two exceptions: a filter that is open with a
  * journal, and saved to its own path, is folded, as by perhaps_fold_journal(); and a file that requires a journal is not
@@ -876,7 +883,8 @@ PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, per
 /* Without a journal, what was added since the last save is lost in a crash, and keeping one key costs writing the whole file.
  * A durable filter has a journal beside its file, FILTER.journal, to which every change is appended and flushed (fdatasync)
  * before it is done. When a call that changes such a filter has returned success, the change survives a crash of the
- * process and of the machine. docs/format.md specifies the journal; it holds hashes of keys, not keys.
+ * process and of the machine. docs/format.md specifies the journal; it holds hashes of keys, not keys. A new one gets the owner,
+ * group and permissions of its filter's file, a later one those of the one before, as in perhaps_save().
  *
  * perhaps_begin_journal() gives a filter a file and a journal; perhaps_open_durable() opens the file again for changing it;
  * perhaps_open() opens it for reading, at any time, also while another process changes it. All calls work on a durable

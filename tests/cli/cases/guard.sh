@@ -17,17 +17,25 @@ show perhaps guard -q f.filter $store missing candidates
 printf '1\0x\0002\n' | perhaps guard -qz f.filter $store | od -c
 printf '1\r\n2' | perhaps guard -q --crlf --line-buffered f.filter $store | od -c
 show perhaps guard f.filter $store --report report.json candidates
-cat report.json
+steady <report.json
 python3 -m json.tool <report.json >/dev/null && echo JSON
 stat -c %a report.json
+chmod 640 report.json
 seq 1 3 | show perhaps guard f.filter $store --report=report.json
-cat report.json
-seq 1 3 | show perhaps guard f.filter $store --report=/dev/stderr -q
+steady <report.json
+stat -c %a report.json
+seq 1 3 | show perhaps guard f.filter $store --report=/dev/stderr -q | steady
 sqlite3 s.db 'CREATE TABLE u (k TEXT); INSERT INTO u VALUES (1)'
 seq 1 3 | show perhaps guard f.filter --store sqlite:s.db --table u --column k
 # A filter that holds too much, and one that misses keys of the store: the guard trusts its "absent".
 seq 1 20000 >many
 perhaps create -q -n 1000 crowded.filter many 2>/dev/null
 seq 30000 31000 | show perhaps guard crowded.filter $store
+seq 1 3000 >more
+perhaps create -q -n 1000 full.filter more 2>/dev/null
+seq 30000 31000 | show perhaps guard full.filter $store
+seq 30000 31000 | show perhaps guard full.filter $store --report report.json
+grep -o '"plan".*' report.json
+seq 30000 31000 | show perhaps guard crowded.filter --store sqlite:s.db --query 'SELECT k FROM t WHERE k = ?1' | tail -2
 perhaps create -q -n 10 empty.filter
 seq 1 3 | show perhaps guard empty.filter $store

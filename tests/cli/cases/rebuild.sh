@@ -15,6 +15,9 @@ show perhaps rebuild f.filter $store
 show perhaps rebuild -q -n 2000 --kind counting f.filter $store
 seq 1 900 | show perhaps check -c f.filter
 show perhaps info f.filter
+cp f.filter small.filter
+show perhaps rebuild -n 5 --kind bloom small.filter $store
+rm small.filter
 refuse perhaps rebuild f.filter $store few
 refuse perhaps rebuild missing.filter few
 refuse perhaps rebuild -n 0 f.filter few

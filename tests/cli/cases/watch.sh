@@ -20,7 +20,7 @@ sqlite3 s.db 'SELECT k FROM t' | perhaps create -q f.filter
 show perhaps rebuild f.filter $store
 sqlite3 s.db "INSERT INTO t VALUES ('900'), ('900'); DELETE FROM t WHERE k = '900' AND rowid = (SELECT max(rowid) FROM t)"
 seq 795 905 | show perhaps guard --watch f.filter $store --report report.json
-cat report.json
+steady <report.json
 show perhaps check -c f.filter <(seq 795 905)
 seq 899 901 | show perhaps guard --watch -q f.filter $store
 show perhaps guard --remove-log $store
