@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shared.h"
-#include "support.h"
+#include "support_view.h"
 
 #include "support_format.h"
 
@@ -299,6 +299,58 @@ static void test_highest_in_a_journal(void **state)
     }
 }
 
+/* ---------------------------------------------------------------- files that lie */
+
+// The header of an empty filter before the payload of one with keys. Read by first touch it is believed, until the payload
+// is asked for as a whole: then it is not taken for empty.
+static void test_not_empty_as_a_file_says(void **state)
+{
+    FOR_EACH_VARIANT(variant)
+    {
+        perhaps_filter *empty = make(variant, 0);
+        perhaps_filter *filter = make(variant, 0);
+        add(filter, 0, KEYS);
+        struct support_bytes bytes = support_encode(empty);
+        struct support_bytes full = support_encode(filter);
+        size_t payload = (size_t)support_stats(filter).bytes;
+        memcpy(bytes.data + bytes.size - payload, full.data + full.size - payload, payload);
+        assert_true(format_mend_all(bytes.data, bytes.size));
+        struct support_bytes aligned = support_aligned(bytes);
+        perhaps_filter *view = support_view_of(aligned, PERHAPS_OPEN_FIRST_TOUCH, NULL);
+        struct support_bytes before = support_encode(empty);
+        perhaps_error error = SUPPORT_ERROR;
+        size_t size = 0;
+        if (!grows(variant)) {
+            support_assert_failed(perhaps_merge(empty, view, &error), PERHAPS_E_DAMAGED, &error);
+        }
+        support_assert_unchanged(empty, before);
+        support_assert_failed(perhaps_encode(view, NULL, 0, &size, &error), PERHAPS_E_DAMAGED, &error);
+        perhaps_free(view);
+        perhaps_free(filter);
+        perhaps_free(empty);
+        free(before.data);
+        free(aligned.data);
+        free(full.data);
+        free(bytes.data);
+    }
+}
+
+// Of slots that are taken a file may say that no add of a new key took them.
+static void test_merging_what_was_never_counted(void **state)
+{
+    FOR_EACH_VARIANT(variant)
+    {
+        if (variant->options.kind == PERHAPS_KIND_CUCKOO && !grows(variant)) {
+            struct support_bytes bytes = bytes_that_say(variant, 0);
+            perhaps_filter *filter = load(bytes, 0);
+            assert_int_equal(support_stats(filter).adds, 0);
+            assert_merges(variant, filter, 0, KEYS);
+            perhaps_free(filter);
+            free(bytes.data);
+        }
+    }
+}
+
 /* ---------------------------------------------------------------- threads */
 
 // Every one of several threads comes to the top, and none goes on from zero.
@@ -334,6 +386,8 @@ int main(void)
         cmocka_unit_test(test_highest_in_a_file),
         cmocka_unit_test(test_highest_in_a_layer_of_two),
         cmocka_unit_test(test_highest_in_a_journal),
+        cmocka_unit_test(test_not_empty_as_a_file_says),
+        cmocka_unit_test(test_merging_what_was_never_counted),
         cmocka_unit_test(test_threads_at_the_top),
     };
     return cmocka_run_group_tests(tests, support_make_directory, support_remove_directory);
