@@ -13,14 +13,10 @@ enum { EXAMPLE_SIZE = SHOWN_KEY_SIZE + 32, REASON_SIZE = 256 };
 
 void adder_init(struct adder *adder, const struct arguments *arguments, const char *path, perhaps_filter *filter)
 {
-    perhaps_statistics statistics;
-    filter_statistics(filter, &statistics);
     *adder = (struct adder){
         .arguments = arguments,
         .path = path,
         .filter = filter,
-        .adds_before = statistics.adds,
-        .copies_before = statistics.copies,
         .prints = given(arguments, OPTION_NOT_DONE),
     };
 }
@@ -35,7 +31,8 @@ bool adder_has_changed(const struct adder *adder)
 {
     perhaps_statistics statistics;
     filter_statistics(adder->filter, &statistics);
-    return statistics.adds != adder->adds_before || statistics.copies != adder->copies_before;
+    bool counts = statistics.policy == PERHAPS_POLICY_MULTISET || statistics.policy == PERHAPS_POLICY_CONSERVATIVE;
+    return adder->new_keys > 0 || (counts && adder->keys > refused_keys(adder));
 }
 
 // What is to be added: keys of a batch, or hashes.
@@ -46,13 +43,19 @@ struct portion {
     size_t count;
 };
 
-static int add_range(perhaps_filter *filter, const struct portion *portion, size_t first, size_t count, size_t *done)
+// At most BATCH_KEYS of them.
+static int add_range(struct adder *adder, const struct portion *portion, size_t first, size_t count, size_t *done)
 {
     const struct batch *batch = portion->batch;
-    if (batch == NULL) {
-        return perhaps_add_many_hash(filter, portion->hashes + first, count, NULL, done);
+    uint8_t is_new[BATCH_KEYS];
+    count = count < BATCH_KEYS ? count : BATCH_KEYS;
+    int code = batch == NULL ? perhaps_add_many_hash(adder->filter, portion->hashes + first, count, is_new, done)
+                             : perhaps_add_many_pointers(adder->filter, batch->keys + first, batch->lengths + first,
+                                                         count, is_new, done);
+    for (size_t i = 0; i < *done; i++) {
+        adder->new_keys += is_new[i];
     }
-    return perhaps_add_many_pointers(filter, batch->keys + first, batch->lengths + first, count, NULL, done);
+    return code;
 }
 
 static int print_refused(struct adder *adder, const struct portion *portion, size_t at, const char *reason)
@@ -89,7 +92,7 @@ static int add_portion(struct adder *adder, const struct portion *portion)
     for (size_t at = 0; at < portion->count;) {
         size_t left = portion->count - at;
         size_t done = 0;
-        int code = add_range(adder->filter, portion, at, most < left ? most : left, &done);
+        int code = add_range(adder, portion, at, most < left ? most : left, &done);
         at += done;
         most = most <= portion->count / 2 ? 2 * most : portion->count;
         if (code == PERHAPS_E_FULL || code == PERHAPS_E_COPIES || code == PERHAPS_E_LIMIT) {
@@ -129,9 +132,6 @@ int add_hashes(void *context, const uint64_t *hashes, size_t count)
 
 void tell_added(const struct adder *adder)
 {
-    perhaps_statistics s;
-    filter_statistics(adder->filter, &s);
-    uint64_t added = s.adds - adder->adds_before;
     uint64_t refused = refused_keys(adder);
     if (!given(adder->arguments, OPTION_QUIET) && !given(adder->arguments, OPTION_JSON)) {
         char more[48] = "";
@@ -139,7 +139,7 @@ void tell_added(const struct adder *adder)
             (void)snprintf(more, sizeof more, ", %" PRIu64 " refused", refused);
         }
         tell(adder->path, "%" PRIu64 " key%s read, %" PRIu64 " new, %" PRIu64 " perhaps there before%s", adder->keys,
-             plural(adder->keys), added, adder->keys - added - refused, more);
+             plural(adder->keys), adder->new_keys, adder->keys - adder->new_keys - refused, more);
     }
     filter_warn_if_overfull(adder->path, adder->filter);
 }
@@ -160,13 +160,12 @@ int print_added(struct adder *adder)
 {
     perhaps_statistics s;
     filter_statistics(adder->filter, &s);
-    uint64_t added = s.adds - adder->adds_before;
     struct json *json = &adder->json;
     json_open(json, NULL);
     json_string(json, "type", "summary");
     json_unsigned(json, "keys", adder->keys);
-    json_unsigned(json, "new", added);
-    json_unsigned(json, "there_before", adder->keys - added - refused_keys(adder));
+    json_unsigned(json, "new", adder->new_keys);
+    json_unsigned(json, "there_before", adder->keys - adder->new_keys - refused_keys(adder));
     json_unsigned(json, "refused_full", adder->full.count);
     json_unsigned(json, "refused_copies", adder->copies.count);
     if (s.kind == PERHAPS_KIND_CUCKOO) {

@@ -20,9 +20,8 @@ struct adder {
     const struct arguments *arguments;
     const char *path;
     perhaps_filter *filter;
-    uint64_t adds_before; // perhaps_statistics.adds, and copies
-    uint64_t copies_before;
-    uint64_t keys; // read so far
+    uint64_t keys;     // read so far
+    uint64_t new_keys; // of those; counted here, as the filter's own number stays at the highest once it is there
     struct refused full;
     struct refused copies;
     bool prints; // refused keys, with --verbose

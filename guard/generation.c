@@ -32,7 +32,9 @@ static void set_limits(const struct perhaps_guard *guard, struct perhaps__guard_
     generation->residue_at = capacity * guard->options.rebuild_residue;
     generation->counts = statistics->policy == PERHAPS_POLICY_MULTISET;
     generation->removes = removes(statistics) && may_remove(guard, generation);
-    generation->first = statistics->copies > 0 ? statistics->copies : statistics->adds;
+    // After merges it may be any number; what is counted on from here must not pass the highest, nor twice that.
+    uint64_t first = statistics->copies > 0 ? statistics->copies : statistics->adds;
+    generation->first = first < UINT64_C(1) << 62 ? first : UINT64_C(1) << 62;
 }
 
 struct perhaps__guard_generation *perhaps__guard_generation_create(const struct perhaps_guard *guard,

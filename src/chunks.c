@@ -163,6 +163,12 @@ int perhaps__chunks_fail(const perhaps_filter *filter, uint64_t chunk, const cha
                          (unsigned long long)place.offset, (unsigned long long)last);
 }
 
+int perhaps__chunks_fail_counts(const char *subject, perhaps_error *error)
+{
+    struct perhaps__failure failure = {.code = PERHAPS_E_DAMAGED, .subject = subject};
+    return perhaps__fail(error, failure, "%s", PERHAPS_OTHER_CONTENT);
+}
+
 int perhaps__chunks_demand(const perhaps_filter *filter, const char *subject, perhaps_error *error)
 {
     uint64_t count = filter->chunks != NULL ? filter->chunks->count : 0;
@@ -171,7 +177,8 @@ int perhaps__chunks_demand(const perhaps_filter *filter, const char *subject, pe
             return perhaps__chunks_fail(filter, i, subject, error);
         }
     }
-    return PERHAPS_OK;
+    bool agree = count == 0 || perhaps__chunks_agree(filter);
+    return agree ? PERHAPS_OK : perhaps__chunks_fail_counts(subject, error);
 }
 
 bool perhaps__chunks_agree(const perhaps_filter *filter)

@@ -51,10 +51,14 @@ bool perhaps__chunks_agree(const perhaps_filter *filter);
 // From now on questions look at chunks, and do without damaged ones. Beside readers.
 void perhaps__chunks_watch(const perhaps_filter *filter);
 
-// 0, or PERHAPS_E_DAMAGED when one of all chunks is: those that are unknown are read. Filters without chunks are good.
+// 0, or PERHAPS_E_DAMAGED when one of all chunks is, or when they hold something else than the file records: those that are
+// unknown are read. Filters without chunks are good.
 int perhaps__chunks_demand(const perhaps_filter *filter, const char *subject, perhaps_error *error);
 
 // PERHAPS_E_DAMAGED for that chunk.
 int perhaps__chunks_fail(const perhaps_filter *filter, uint64_t chunk, const char *subject, perhaps_error *error);
+
+// PERHAPS_E_DAMAGED for chunks that do not agree with what is recorded.
+int perhaps__chunks_fail_counts(const char *subject, perhaps_error *error);
 
 #endif

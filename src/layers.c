@@ -449,7 +449,7 @@ size_t perhaps__layers_remove(perhaps_filter *filter, const uint64_t *hashes, si
     for (size_t i = 0; i < count; i++) {
         int removed = remove_one(filter, hashes[i]);
         if (removed < 0) {
-            (void)__atomic_fetch_add(&filter->ambiguous, 1, __ATOMIC_RELAXED);
+            perhaps__count_more(&filter->ambiguous, 1);
             *refusal = removed;
             return i;
         }

@@ -47,18 +47,21 @@ static int check_equal(const perhaps_filter *into, const perhaps_filter *from, p
     return check_keys(into, from, error);
 }
 
+// Nothing was added, or not since it was cleared. That none was counted is no proof that nothing is there.
+static bool is_untouched(const struct perhaps__layer *layer)
+{
+    return layer->tally.keys == 0 && perhaps__layer_used(layer) == 0;
+}
+
 // Both are closed to writers.
 static int merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error *error)
 {
     int status = check_equal(into, from, error);
-    if (status < 0 || from->layers[0]->tally.keys == 0) {
+    status = status < 0 ? status : perhaps__chunks_demand(from, NULL, error);
+    if (status < 0 || is_untouched(from->layers[0])) {
         return status; // merging nothing leaves the count exact
     }
-    bool exact = from->adds_exact && into->layers[0]->tally.keys == 0;
-    status = perhaps__chunks_demand(from, NULL, error);
-    if (status < 0) {
-        return status;
-    }
+    bool exact = from->adds_exact && is_untouched(into->layers[0]);
     status = perhaps__layer_merge(into->layers[0], from->layers[0], &into->allocator);
     if (status < 0) {
         return perhaps__fail(error, (struct perhaps__failure){.code = status}, NULL);

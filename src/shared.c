@@ -122,6 +122,20 @@ static void add_relaxed(uint64_t *counter, uint64_t more)
     }
 }
 
+// Whoever passes the highest number puts it back there, and so does everybody who counts on from zero before that: the last
+// change of such a counter is always one to the highest. A loop of comparisons would do without the instant between, but
+// costs threads that count together more than the one addition does.
+void perhaps__count_more(uint64_t *counter, uint64_t more)
+{
+    uint64_t sum;
+    if (more == 0 || __atomic_load_n(counter, __ATOMIC_RELAXED) == UINT64_MAX) {
+        return;
+    }
+    if (PERHAPS_UNLIKELY(__builtin_add_overflow(__atomic_fetch_add(counter, more, __ATOMIC_RELAXED), more, &sum))) {
+        __atomic_store_n(counter, UINT64_MAX, __ATOMIC_RELAXED);
+    }
+}
+
 static void raise_relaxed(uint64_t *counter, uint64_t value)
 {
     uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED);
@@ -130,14 +144,23 @@ static void raise_relaxed(uint64_t *counter, uint64_t value)
     }
 }
 
-// In counters, copies stay at zero where keys that saturated them are removed more often than they were added.
+static uint64_t changed_copies(uint64_t copies, uint64_t change)
+{
+    if (change <= UINT64_MAX / 2) {
+        return perhaps__saturating_sum(copies, change);
+    }
+    bool below = copies < 0 - change;
+    return copies == UINT64_MAX ? copies : below ? 0 : copies + change;
+}
+
+// In counters, copies stay at zero where keys that saturated them are removed more often than they were added; and at the
+// highest number, from where on it is not known how many there are.
 static void change_copies(uint64_t *copies, uint64_t change)
 {
     uint64_t now = __atomic_load_n(copies, __ATOMIC_RELAXED);
     uint64_t then;
     do {
-        bool below = change > UINT64_MAX / 2 && now < 0 - change;
-        then = below ? 0 : now + change;
+        then = changed_copies(now, change);
     } while (change != 0 && !__atomic_compare_exchange_n(copies, &now, then, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
@@ -148,25 +171,25 @@ void perhaps__tally_add(struct perhaps__layer *layer, const struct perhaps__tall
 {
     struct perhaps__tally *tally = &layer->tally;
     void (*change)(uint64_t *, uint64_t) = layer->shape.slots != 0 ? add_relaxed : change_copies;
-    add_relaxed(&tally->keys, more->keys);
+    perhaps__count_more(&tally->keys, more->keys);
     add_relaxed(&tally->used, more->used);
     change(&tally->copies, more->copies);
-    add_relaxed(&tally->removals, more->removals);
+    perhaps__count_more(&tally->removals, more->removals);
     add_relaxed(&tally->saturated, more->saturated);
     for (size_t i = 0; i < PERHAPS_PATHS; i++) {
-        add_relaxed(&tally->paths[i], more->paths[i]);
+        perhaps__count_more(&tally->paths[i], more->paths[i]);
     }
     raise_relaxed(&tally->deepest, more->deepest);
-    add_relaxed(&tally->refused_full, more->refused_full);
-    add_relaxed(&tally->refused_copies, more->refused_copies);
-    add_relaxed(&tally->refused_early, more->refused_early);
+    perhaps__count_more(&tally->refused_full, more->refused_full);
+    perhaps__count_more(&tally->refused_copies, more->refused_copies);
+    perhaps__count_more(&tally->refused_early, more->refused_early);
 }
 
 void perhaps__tally_take_over(struct perhaps__layer *heir, struct perhaps__layer *from)
 {
     struct perhaps__tally *tally = &from->tally;
     perhaps__tally_add(heir, tally);
-    add_relaxed(&heir->tally.unsettled, __atomic_exchange_n(&tally->unsettled, 0, __ATOMIC_RELAXED));
+    perhaps__count_more(&heir->tally.unsettled, __atomic_exchange_n(&tally->unsettled, 0, __ATOMIC_RELAXED));
     memset(tally, 0, offsetof(struct perhaps__tally, unsettled)); // the last member
 }
 

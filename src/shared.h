@@ -44,6 +44,10 @@ size_t perhaps__shared_remove(perhaps_filter *filter, const uint64_t *hashes, si
 struct perhaps__tally perhaps__tally_load(const struct perhaps__tally *tally);
 void perhaps__tally_add(struct perhaps__layer *layer, const struct perhaps__tally *more);
 
+// A counter that stays at 2^64 - 1. Beside others that count there it may be read as less for an instant, never once they
+// are kept out.
+void perhaps__count_more(uint64_t *counter, uint64_t more);
+
 // Adds all that another layer counted, the readers' counts too, and makes that zero. Writers are kept out of both.
 void perhaps__tally_take_over(struct perhaps__layer *heir, struct perhaps__layer *from);
 

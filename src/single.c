@@ -19,6 +19,43 @@ int perhaps__filter_may_remove(const perhaps_filter *filter)
     return filter->view.remove_many == NULL ? PERHAPS_E_UNSUPPORTED : perhaps__filter_may_change(filter);
 }
 
+/* ---------------------------------------------------------------- near the highest number */
+
+// Kernels count one by one, and would go on from zero. One call takes fewer keys than 2^63, and so only these can:
+static bool is_high(const struct perhaps__tally *tally)
+{
+    return ((tally->keys | tally->copies | tally->removals) >> 63) != 0;
+}
+
+// Only counted up since then.
+static void stay_high(uint64_t *counted, uint64_t before)
+{
+    *counted = *counted < before ? UINT64_MAX : *counted;
+}
+
+static size_t add_when_high(perhaps_filter *filter, perhaps__add_many_function *add, const uint64_t *hashes,
+                            size_t count, uint8_t *out, int *refusal)
+{
+    struct perhaps__tally *tally = &filter->layers[0]->tally;
+    const struct perhaps__tally before = *tally;
+    size_t added = add(&filter->view, hashes, count, out, tally, refusal);
+    stay_high(&tally->keys, before.keys);
+    stay_high(&tally->copies, before.copies);
+    return added;
+}
+
+// How many copies there are is not known any more once they were at the highest.
+static void remove_when_high(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out)
+{
+    struct perhaps__tally *tally = &filter->layers[0]->tally;
+    const struct perhaps__tally before = *tally;
+    filter->view.remove_many(&filter->view, hashes, count, out, tally);
+    stay_high(&tally->removals, before.removals);
+    tally->copies = before.copies == UINT64_MAX ? UINT64_MAX : tally->copies;
+}
+
+/* ---------------------------------------------------------------- many hashes */
+
 static size_t add_now(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     const size_t few = 16;
@@ -29,6 +66,10 @@ static size_t add_now(perhaps_filter *filter, const uint64_t *hashes, size_t cou
         return perhaps__layers_add(filter, hashes, count, out, refusal);
     }
     struct perhaps__layer *layer = filter->layers[0];
+    if (PERHAPS_UNLIKELY(is_high(&layer->tally))) {
+        perhaps__add_many_function *add = count < few ? filter->view.add_few : filter->view.add_many;
+        return add_when_high(filter, add, hashes, count, out, refusal);
+    }
     if (count < few) {
         return filter->view.add_few(&filter->view, hashes, count, out, &layer->tally, refusal);
     }
@@ -59,7 +100,12 @@ static size_t remove_now(perhaps_filter *filter, const uint64_t *hashes, size_t 
     if (filter->layer_count > 1) {
         return perhaps__layers_remove(filter, hashes, count, out, refusal);
     }
-    filter->view.remove_many(&filter->view, hashes, count, out, &filter->layers[0]->tally);
+    struct perhaps__tally *tally = &filter->layers[0]->tally;
+    if (PERHAPS_UNLIKELY(is_high(tally))) {
+        remove_when_high(filter, hashes, count, out);
+    } else {
+        filter->view.remove_many(&filter->view, hashes, count, out, tally);
+    }
     return count;
 }
 

@@ -54,7 +54,7 @@ static void describe_layer(const struct perhaps__layer *layer, perhaps_statistic
 
 static void add_layer(const perhaps_statistics *layer, perhaps_statistics *sum)
 {
-    sum->adds += layer->adds;
+    sum->adds = perhaps__saturating_sum(sum->adds, layer->adds);
     sum->bits += layer->bits;
     sum->set_bits += layer->set_bits;
     sum->distinct_estimate += layer->distinct_estimate;
@@ -63,7 +63,7 @@ static void add_layer(const perhaps_statistics *layer, perhaps_statistics *sum)
     sum->bytes += layer->bytes;
     sum->capacity_now += layer->capacity_now;
     sum->copies += layer->copies;
-    sum->removals += layer->removals;
+    sum->removals = perhaps__saturating_sum(sum->removals, layer->removals);
     sum->buckets += layer->buckets;
     sum->refused_full += layer->refused_full;
     sum->refused_copies += layer->refused_copies;

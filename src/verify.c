@@ -113,11 +113,8 @@ static int check_counts(const perhaps_filter *filter, perhaps_error *error)
 {
     bool damaged = __atomic_load_n(&filter->chunks->damaged, __ATOMIC_RELAXED) > 0;
     bool known = __atomic_load_n(&filter->chunks->good, __ATOMIC_RELAXED) == filter->chunks->count;
-    if (damaged || !known || perhaps__chunks_agree(filter)) {
-        return PERHAPS_OK;
-    }
-    struct perhaps__failure failure = {.code = PERHAPS_E_DAMAGED, .subject = perhaps__origin_path(filter)};
-    return perhaps__fail(error, failure, "%s", PERHAPS_OTHER_CONTENT);
+    bool agree = damaged || !known || perhaps__chunks_agree(filter);
+    return agree ? PERHAPS_OK : perhaps__chunks_fail_counts(perhaps__origin_path(filter), error);
 }
 
 int perhaps_scrub(const perhaps_filter *filter, uint64_t *cursor, uint64_t bytes, perhaps_error *error)

@@ -533,13 +533,13 @@ PERHAPS_API int perhaps_remove_many_hash(perhaps_filter *filter, const uint64_t 
  *
  * How many adds that was is not known exactly any more: statistics.adds becomes the sum, which counts common keys twice
  * (adds_exact turns 0 unless one of the two was empty), while distinct_estimate and fpr_now stay what the payload
- * says. Merging a filter into itself changes nothing where repeated adds change nothing, and is refused where they
- * count.
+ * says. Replicas that merge each other again and again double their sums: adds, copies and removals stay at 2^64 - 1.
+ * Merging a filter into itself changes nothing where repeated adds change nothing, and is refused where they count.
  *
  * Returns 0, PERHAPS_E_ARGUMENT (also: a filter that counts, into itself), PERHAPS_E_MISMATCH (the text names what
  * differs, with both values; of secret keys the check values), PERHAPS_E_READ_ONLY (`into` is a view of a file),
- * PERHAPS_E_KEY (one was loaded without its key); cuckoo also PERHAPS_E_FULL,
- * PERHAPS_E_COPIES and PERHAPS_E_MEMORY (a second table of the size of `into` is needed). O(m). */
+ * PERHAPS_E_KEY (one was loaded without its key), PERHAPS_E_DAMAGED (`from` is a view of a file that is damaged); cuckoo
+ * also PERHAPS_E_FULL, PERHAPS_E_COPIES and PERHAPS_E_MEMORY (a second table of the size of `into` is needed). O(m). */
 PERHAPS_API int perhaps_merge(perhaps_filter *into, const perhaps_filter *from, perhaps_error *error);
 
 /* What one call of perhaps_compact() did; filled by it. */

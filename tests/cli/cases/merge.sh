@@ -32,3 +32,14 @@ refuse perhaps merge -o no/such.filter a.filter b.filter
 refuse perhaps merge -o x.filter - b.filter
 perhaps create -q -n 1000 --kind blocked blocked.filter b
 refuse perhaps merge -o x.filter a.filter blocked.filter
+# Replicas that merge each other come to the highest number of adds: a key that is new then is kept all the same.
+cp ab.filter one.filter
+cp ab.filter two.filter
+for _ in $(seq 45); do
+  perhaps merge -q -f -o one.filter one.filter two.filter
+  perhaps merge -q -f -o two.filter two.filter one.filter
+done
+echo new >new
+show perhaps add one.filter new
+show perhaps verify one.filter
+show perhaps check -c one.filter new
