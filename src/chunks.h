@@ -45,7 +45,7 @@ void perhaps__chunks_release(perhaps_filter *filter);
 // Reads a chunk, and whether it is good; a damaged one stays damaged.
 bool perhaps__chunks_verify(const perhaps_filter *filter, uint64_t chunk);
 
-// Whether all chunks are good, and hold what the file records of the layers. Those that are unknown are not looked at.
+// Whether chunks, all of which are known to be good, hold what the file records of the layers. Beside other threads.
 bool perhaps__chunks_agree(const perhaps_filter *filter);
 
 // From now on questions look at chunks, and do without damaged ones. Beside readers.

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -160,13 +161,24 @@ static bool create_temporary(struct perhaps__replacement *replacement, mode_t mo
 
 /* ---------------------------------------------------------------- owner and permissions */
 
+// With an access control list the bits of the group are the most that the list gives anybody. What the group itself may do
+// stands in the list, which is not kept: it gets no more than others have.
+static void forget_list(const char *path, struct stat *old)
+{
+    if (getxattr(path, "system.posix_acl_access", NULL, 0) > 0) {
+        old->st_mode &= ~(mode_t)070 | (old->st_mode & 07) << 3;
+    }
+}
+
 // 1: the file that is replaced, or the one that a new file is to be like; 0: there is none; -1: errno says why not. What is
 // there but is no file is refused.
 static int find_old(const struct perhaps__replacement *replacement, struct stat *old)
 {
-    int found = stat(replacement->target, old);
+    const char *path = replacement->target;
+    int found = stat(path, old);
     if (found != 0 && errno == ENOENT && replacement->like != NULL) {
-        found = stat(replacement->like, old);
+        path = replacement->like;
+        found = stat(path, old);
     }
     if (found != 0) {
         return errno == ENOENT ? 0 : -1;
@@ -175,6 +187,7 @@ static int find_old(const struct perhaps__replacement *replacement, struct stat 
         errno = S_ISDIR(old->st_mode) ? EISDIR : EINVAL;
         return -1;
     }
+    forget_list(path, old);
     return 1;
 }
 
@@ -209,11 +222,20 @@ static mode_t narrow(const struct stat *old, const struct stat *now)
     return mode;
 }
 
+// Somebody who may give files away, but not set the mode of others' (CAP_CHOWN without CAP_FOWNER), takes it back.
+static bool take_back(const struct perhaps__replacement *replacement, const struct stat *old, struct stat *now)
+{
+    return now->st_uid != geteuid() && perhaps__files->set_owner(replacement->file, geteuid(), (gid_t)-1) == 0 &&
+           perhaps__files->stat(replacement->file, now) == 0 &&
+           perhaps__files->set_mode(replacement->file, narrow(old, now)) == 0;
+}
+
 // The mode last: changing the owner takes bits out of it.
 static bool be_like(const struct perhaps__replacement *replacement, const struct stat *old)
 {
     struct stat now;
-    return keep_owner(replacement, old, &now) && perhaps__files->set_mode(replacement->file, narrow(old, &now)) == 0;
+    return keep_owner(replacement, old, &now) &&
+           (perhaps__files->set_mode(replacement->file, narrow(old, &now)) == 0 || take_back(replacement, old, &now));
 }
 
 void perhaps__replacement_drop(struct perhaps__replacement *replacement)

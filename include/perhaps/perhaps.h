@@ -865,7 +865,7 @@ PERHAPS_API int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_
  *   the owner is the caller; the group is kept where the caller is a member of it;
  *   if not, group and others may do what both of them could before (0664 becomes 0644, and 0640 becomes 0600);
  *   set-user-ID and set-group-ID are gone when either of the two is not kept.
- * Access control lists are not kept.
+ * Access control lists are not kept; where there was one, the group gets what others have, as the list said what it may do.
  *
  * The file has no journal, also where the filter has one: it is whole without. Two exceptions: a filter that is open with a
  * journal, and saved to its own path, is folded, as by perhaps_fold_journal(); and a file that requires a journal is not
