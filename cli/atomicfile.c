@@ -60,7 +60,7 @@ static void open_permissions(int fd, const char *path)
     mode_t mask = umask(0);
     (void)umask(mask);
     mode_t mode = 0666 & ~mask;
-    if (lstat(path, &old) == 0 && S_ISREG(old.st_mode)) {
+    if (stat(path, &old) == 0 && S_ISREG(old.st_mode)) {
         mode = keep_owner(fd, &old);
     }
     (void)fchmod(fd, mode);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <perhaps/guard.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "advice.h"
@@ -42,6 +43,18 @@ static int read_number(const struct arguments *arguments, enum option_id option,
     return fail_usage("plan", "%s: '%s' is not a number", option_shown(option), text);
 }
 
+// Of keys that all are in the store nothing was refuted.
+static int read_observed(const struct arguments *arguments, double *observed)
+{
+    const char *text = arguments->values[OPTION_OBSERVED];
+    char *end = NULL;
+    if (text != NULL && strtod(text, &end) == 0.0 && end != text && *end == '\0') {
+        *observed = 0.0;
+        return STATUS_OK;
+    }
+    return option_rate(arguments, OPTION_OBSERVED, observed);
+}
+
 static int read_options(const struct arguments *arguments, perhaps_plan_options *options)
 {
     uint64_t per_day = 0;
@@ -51,7 +64,7 @@ static int read_options(const struct arguments *arguments, perhaps_plan_options 
         read_number(arguments, OPTION_PER_DAY, &per_day) != STATUS_OK ||
         read_number(arguments, OPTION_DAYS, &days) != STATUS_OK ||
         read_number(arguments, OPTION_RESIDUE, &options->residue) != STATUS_OK ||
-        option_rate(arguments, OPTION_OBSERVED, &options->fpr_observed_low) != STATUS_OK) {
+        read_observed(arguments, &options->fpr_observed_low) != STATUS_OK) {
         return STATUS_ERROR;
     }
     options->keys_per_day = (double)per_day;

@@ -19,6 +19,12 @@ static uint64_t step_of(const struct perhaps_guard *guard)
     return step / (PERHAPS__GUARD_SNAPSHOTS - 1) + 1;
 }
 
+// Or 0: of what two threads read at different moments, the later may be the less.
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
 // For any thread. Another one, whose clock was read a little later, may have kept one since.
 static bool is_due(const struct perhaps_guard *guard, uint64_t now)
 {
@@ -61,7 +67,7 @@ static uint64_t begin_of_window(struct perhaps_guard *guard, uint64_t now, struc
             break;
         }
         chosen = older;
-        if (now - window->snapshots[older].when >= length) {
+        if (less(now, window->snapshots[older].when) >= length) {
             break;
         }
     }
@@ -121,12 +127,8 @@ static void fill_totals(const struct perhaps_guard *guard, perhaps_guard_statist
     full->fpr_observed_high = rate.interval.high;
     full->confidence = guard->options.confidence;
     full->alarm_refuted = perhaps__guard_read(&guard->test.refuted);
-    full->alarm_absent = full->alarm_refuted + counts.absent_sample - perhaps__guard_read(&guard->test.absent_first);
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
+    full->alarm_absent =
+        full->alarm_refuted + less(counts.absent_sample, perhaps__guard_read(&guard->test.absent_first));
 }
 
 static void fill_window(struct perhaps_guard *guard, perhaps_guard_statistics *full)
@@ -142,7 +144,7 @@ static void fill_window(struct perhaps_guard *guard, perhaps_guard_statistics *f
         .unfiltered = less(full->unfiltered, then.unfiltered),
     };
     struct rate rate = rate_of(&counts, guard->z);
-    full->window_seconds = (double)(now - when) * 1e-9;
+    full->window_seconds = (double)less(now, when) * 1e-9;
     full->window_queries = counts.surely_absent + counts.perhaps;
     full->window_surely_absent = counts.surely_absent;
     full->window_perhaps = counts.perhaps;

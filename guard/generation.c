@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A filter that a guard uses, with the exact set of keys that it refused.
+#include <math.h>
 #include <string.h>
 
 #include "durable.h"
@@ -22,6 +23,15 @@ static bool may_remove(const struct perhaps_guard *guard, const struct perhaps__
            (!generation->durable || (flags & PERHAPS_GUARD_FOLLOWS) != 0);
 }
 
+// How many keys or copies it holds. After merges that is not counted, but estimated; and what is counted on from here must
+// not pass the highest number, nor twice that.
+static uint64_t held(const perhaps_statistics *statistics)
+{
+    double counted = (double)(statistics->copies > 0 ? statistics->copies : statistics->adds);
+    bool estimated = !statistics->adds_exact && statistics->distinct_estimate < counted;
+    return (uint64_t)fmin(estimated ? statistics->distinct_estimate : counted, 0x1p62);
+}
+
 // The most that it takes before it is to be made anew: of a filter that grows, of all its layers.
 static void set_limits(const struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
                        const perhaps_statistics *statistics)
@@ -32,9 +42,7 @@ static void set_limits(const struct perhaps_guard *guard, struct perhaps__guard_
     generation->residue_at = capacity * guard->options.rebuild_residue;
     generation->counts = statistics->policy == PERHAPS_POLICY_MULTISET;
     generation->removes = removes(statistics) && may_remove(guard, generation);
-    // After merges it may be any number; what is counted on from here must not pass the highest, nor twice that.
-    uint64_t first = statistics->copies > 0 ? statistics->copies : statistics->adds;
-    generation->first = first < UINT64_C(1) << 62 ? first : UINT64_C(1) << 62;
+    generation->first = held(statistics);
 }
 
 struct perhaps__guard_generation *perhaps__guard_generation_create(const struct perhaps_guard *guard,

@@ -38,13 +38,14 @@ static char *copy(const PGresult *row, int column)
 //
 // It knows the column by its name, which may go: then it notes a gap, as after TRUNCATE, for the owner's write must not fail on
 // the log's account. Whatever else goes wrong with the key is another column of that name. The block that catches this
-// writes nothing, so that it takes no number of a transaction.
+// writes nothing, so that it takes no number of a transaction. The type is that of the log's column, without its name, as a
+// collation can be renamed, too.
 static char *make_body(const struct perhaps__guard_postgres_log *log)
 {
     const char *c = log->column;
     return perhaps__guard_postgres_print("\nDECLARE\n"
-                                         "  gone %s;\n"
-                                         "  come %s;\n"
+                                         "  gone %s.key%%TYPE;\n"
+                                         "  come %s.key%%TYPE;\n"
                                          "  gap boolean = TG_OP = 'TRUNCATE';\n"
                                          "BEGIN\n"
                                          "  BEGIN\n"
@@ -65,7 +66,7 @@ static char *make_body(const struct perhaps__guard_postgres_log *log)
                                          "  END IF;\n"
                                          "  RETURN NULL;\n"
                                          "END\n",
-                                         log->type, log->type, c, c, log->log, log->log, log->log);
+                                         log->log, log->log, c, c, log->log, log->log, log->log);
 }
 
 static bool take_names(struct perhaps__guard_postgres_log *log, const PGresult *row)

@@ -205,11 +205,48 @@ static void test_keyed(void **state)
     free_rows(rows);
 }
 
+static perhaps_filter *half_full(void)
+{
+    perhaps_filter *filter = shared_filter(PERHAPS_KIND_BLOOM, 1000, 0.01);
+    for (uint64_t key = 0; key < 500; key++) {
+        assert_true(perhaps_add(filter, &key, sizeof key) >= 0);
+    }
+    return filter;
+}
+
+// Two replicas that merge each other again and again have counted any number of keys, and hold as many as before.
+static void test_merged_filters_are_not_full(void **state)
+{
+    struct rows *rows = make_rows(true);
+    fill_rows(rows, 500);
+    const perhaps_store store = store_of(rows);
+    perhaps_filter *filter = half_full();
+    perhaps_filter *other = half_full();
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(perhaps_merge(filter, other, NULL), 0);
+        assert_int_equal(perhaps_merge(other, filter, NULL), 0);
+    }
+    perhaps_free(other);
+    const perhaps_guard_options options = {
+        .size = sizeof options, .adopted = filter, .store = &store, .triggers = PERHAPS_GUARD_ON_FILL};
+    perhaps_guard *guard = guard_with(&options);
+    uint64_t key = 3;
+    assert_int_equal(perhaps_guard_contains(guard, &key, sizeof key, NULL), 1);
+    assert_int_equal(perhaps_guard_rebuild_wait(guard, NULL), 0);
+    perhaps_guard_statistics statistics = statistics_of(guard);
+    assert_int_equal(statistics.rebuilds + statistics.rebuilds_failed, 0);
+    assert_int_equal(perhaps_guard_rebuild(guard, 0, NULL), 0);
+    assert_in_range(statistics_of(guard).capacity, 500, 2000);
+    perhaps_guard_free(guard);
+    free_rows(rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_made), cmocka_unit_test(test_what_is_kept), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_caller),       cmocka_unit_test(test_keyed),
+        cmocka_unit_test(test_what_is_made), cmocka_unit_test(test_what_is_kept),
+        cmocka_unit_test(test_limits),       cmocka_unit_test(test_caller),
+        cmocka_unit_test(test_keyed),        cmocka_unit_test(test_merged_filters_are_not_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,6 +353,19 @@ static void test_a_column_of_another_type(void **state)
     expect_count("SELECT count(*) FROM b", 1);
 }
 
+// The names of what a type is made of are looked up when a function begins, before anything is caught.
+static void test_a_collation_that_is_renamed(void **state)
+{
+    write_sql("CREATE COLLATION mine (locale = 'C'); CREATE TABLE c(k text COLLATE mine)");
+    install_log_of("c", "k");
+    write_sql("INSERT INTO c VALUES ('1'); ALTER COLLATION mine RENAME TO yours");
+    PGconn *session = open_session(); // which has not compiled the function yet
+    run(session, "INSERT INTO c VALUES ('2')");
+    PQfinish(session);
+    expect_count("SELECT count(*) FROM \"perhaps_log.c.k\" WHERE delta = 1", 2);
+    assert_int_equal(change_log_of("c", "k", true, NULL), 0); // which is whole
+}
+
 // Two columns whose names are one with dots between them.
 static void test_names_with_dots(void **state)
 {
@@ -538,6 +551,7 @@ int main(int argc, char **argv)
         TEST(test_replication),
         TEST(test_gaps),
         TEST(test_a_column_that_is_renamed),
+        TEST(test_a_collation_that_is_renamed),
         TEST(test_columns_that_change_places),
         TEST(test_a_column_of_another_type),
         TEST(test_names_with_dots),

@@ -333,7 +333,8 @@ PERHAPS_API int perhaps_store_postgres_changes(perhaps_store_postgres *postgres,
  * those that are at work, as long as wait_milliseconds. The log grows until perhaps_guard_forget(). Remove it
  * before the column is renamed: it is found by that name. When that was forgotten, writes to the table go on, and the log
  * tells that it missed them: who follows is told that the database cannot say what changed, and makes the filter anew, once
- * the column is renamed back.
+ * the column is renamed back. Do not rename or drop the log itself, nor rename the schema that it is in: writes to the table
+ * would fail until it is there again under its name.
  *
  * The role must own the table, and be allowed to create in its schema. Writers need no rights on the log; another role
  * that follows the store needs those named above: GRANT SELECT, INSERT, DELETE ON "perhaps_log.TABLE.COLUMN" TO ROLE.

@@ -14,6 +14,7 @@ show perhaps plan --observed 1 a.filter
 perhaps create -q -n 100k b.filter keys
 show perhaps plan --observed 0.02 b.filter
 show perhaps plan --observed 0.01 b.filter
+show perhaps plan --observed 0 b.filter
 show perhaps plan --residue 20k b.filter
 show perhaps plan --json --observed 0.02 --residue 20k b.filter
 show perhaps plan missing.filter
