@@ -71,10 +71,15 @@ class WatchCase(Case):
             path = self.work / "m.prom"
             return path.stat().st_mtime if path.exists() else 0.0
 
-        wait_until(lambda: written() > now, "the guard has looked around")
-        before = written()  # what it writes next, it counts later
-        wait_until(lambda: written() > before and before - self.metric("staleness_seconds") > now,
-                   "the guard has caught up")
+        before = written()
+
+        def has_caught_up():
+            nonlocal before
+            then, before = before, written()
+            # What is read now was counted after the file before it was written.
+            return then < before and then - self.metric("staleness_seconds") > now
+
+        wait_until(has_caught_up, "the guard has caught up")
 
     def errors(self):
         return (self.work / "errors").read_text()
