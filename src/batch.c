@@ -141,6 +141,15 @@ static size_t run_logged(struct batch *batch)
     return handled;
 }
 
+// How many keys are best hashed before the verb gets them; 0 where it does not matter.
+static size_t best_together(const struct batch *batch)
+{
+    if (batch->verb == add) {
+        return perhaps__filter_adds_together(batch->filter, batch->count);
+    }
+    return batch->verb == ask ? perhaps__filter_asks_together(batch->filter, batch->count) : 0;
+}
+
 static size_t run_keys(struct batch *batch)
 {
     uint64_t hashes[BLOCK];
@@ -148,7 +157,7 @@ static size_t run_keys(struct batch *batch)
     if (batch->changed != NULL && batch->changed->log != NULL && batch->count > BLOCK) {
         return run_logged(batch);
     }
-    size_t together = batch->verb == add ? perhaps__filter_adds_together(batch->filter, batch->count) : 0;
+    size_t together = best_together(batch);
     if (together > BLOCK && run_large_blocks(batch, together, &handled)) {
         return handled;
     }

@@ -6,6 +6,7 @@
 #define PERHAPS_BLOOM_H
 
 #include "base.h"
+#include "place_sorted.h"
 #include "view.h"
 
 // The verbs, on a view whose range is the number of bits. "Near" is for filters that fit the cache, "far" for the
@@ -15,6 +16,9 @@ perhaps__ask_many_function perhaps__bloom_ask_near;
 perhaps__ask_many_function perhaps__bloom_ask_far;
 perhaps__add_many_function perhaps__bloom_add_near;
 perhaps__add_many_function perhaps__bloom_add_far;
+
+// Large batches, region by region.
+extern const struct perhaps__visits perhaps__bloom_visits;
 
 // Beside other threads.
 perhaps__add_many_function perhaps__bloom_add_shared;

@@ -3,8 +3,6 @@
 
 #include <time.h>
 
-#include "bloom_sorted.h"
-
 #ifdef PERHAPS_TEST_SUPPORT
 struct perhaps__bulk_limits perhaps__bulk_limits
 #else
@@ -28,6 +26,11 @@ static uint64_t lines_of(const struct perhaps__layer *layer)
     return layer->payload_size / PERHAPS_LINE;
 }
 
+static const struct perhaps__visits *visits_of(const struct perhaps__layer *layer)
+{
+    return layer->operations->visits != NULL ? layer->operations->visits(layer) : NULL;
+}
+
 // The fewest keys that are sorted.
 static uint64_t fewest(const struct perhaps__layer *layer)
 {
@@ -39,7 +42,7 @@ static uint64_t positions_at_once(const struct perhaps__layer *layer)
     return perhaps__min(BEST_PER_LINE * lines_of(layer), perhaps__bulk_limits.most);
 }
 
-// Keys that are added one after the other for a look at the clock.
+// Keys that are handled one after the other for a look at the clock.
 static uint64_t sampled(void)
 {
     return perhaps__bulk_limits.sample * perhaps__bulk_limits.samples;
@@ -48,7 +51,7 @@ static uint64_t sampled(void)
 // Whether a batch may be sorted, if the memory is slow.
 static bool may_sort(const struct perhaps__layer *layer, size_t count)
 {
-    if (!layer->operations->sorts || layer->payload_size < perhaps__bulk_limits.smallest || count <= sampled()) {
+    if (visits_of(layer) == NULL || layer->payload_size < perhaps__bulk_limits.smallest || count <= sampled()) {
         return false;
     }
     uint64_t least = fewest(layer);
@@ -63,29 +66,35 @@ size_t perhaps__bulk_keys(const struct perhaps__layer *layer, size_t count)
     return (size_t)perhaps__min(count, sampled() + positions_at_once(layer) / layer->view.positions);
 }
 
-/* ---------------------------------------------------------------- adding */
+/* ---------------------------------------------------------------- a batch */
 
 // A batch on its way.
 struct bulk {
-    struct perhaps__layer *layer;
+    const struct perhaps__layer *layer;
+    struct perhaps__layer *changed; // the same one, when keys are added; NULL when it is asked
     const uint64_t *hashes;
     size_t count;
     uint8_t *out;
-    size_t added;
+    size_t done;
 };
 
 static uint8_t *out_of(const struct bulk *bulk)
 {
-    return bulk->out != NULL ? bulk->out + bulk->added : NULL;
+    return bulk->out != NULL ? bulk->out + bulk->done : NULL;
 }
 
 // One after the other. Kinds that sort refuse nothing.
-static void add_directly(struct bulk *bulk, uint64_t count)
+static void go_directly(struct bulk *bulk, size_t count)
 {
-    int refusal = PERHAPS_OK;
-    struct perhaps__layer *layer = bulk->layer;
-    bulk->added += layer->view.add_many(&layer->view, bulk->hashes + bulk->added, (size_t)count, out_of(bulk),
-                                        &layer->tally, &refusal);
+    const struct perhaps__view *view = &bulk->layer->view;
+    const uint64_t *hashes = bulk->hashes + bulk->done;
+    if (bulk->changed != NULL) {
+        int refusal = PERHAPS_OK;
+        (void)view->add_many(view, hashes, count, out_of(bulk), &bulk->changed->tally, &refusal);
+    } else {
+        view->ask_many(view, hashes, count, out_of(bulk));
+    }
+    bulk->done += count;
 }
 
 static uint64_t nanoseconds(void)
@@ -95,37 +104,59 @@ static uint64_t nanoseconds(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-// Whether the memory is slow, which only a clock can tell: the first keys are added one after the other, a thousand at a
-// time. The quickest counts: another process may have been let in meanwhile.
+// Whether the memory is slow, which only a clock can tell: the first keys go one after the other, a thousand at a time. The
+// quickest counts: another process may have been let in meanwhile. Absent keys are decided by their first positions, so that
+// a batch of them is quick enough as it is.
 static bool is_slow(struct bulk *bulk)
 {
     uint64_t least = UINT64_MAX;
     for (uint64_t i = 0; i < perhaps__bulk_limits.samples; i++) {
         uint64_t begin = nanoseconds();
-        add_directly(bulk, perhaps__bulk_limits.sample);
+        go_directly(bulk, (size_t)perhaps__bulk_limits.sample);
         least = perhaps__min(least, nanoseconds() - begin);
     }
     return least * 1000 >= perhaps__bulk_limits.slow * perhaps__bulk_limits.sample * bulk->layer->view.positions;
 }
 
-static void add_sorted(struct bulk *bulk, const perhaps_allocator *allocator)
+static void go_sorted(struct bulk *bulk, const struct perhaps__sorting *sorting, void *memory, size_t count)
 {
-    struct perhaps__layer *layer = bulk->layer;
-    uint64_t positions = (bulk->count - bulk->added) * layer->view.positions;
+    const struct perhaps__view *view = &bulk->layer->view;
+    const struct perhaps__visits *visits = visits_of(bulk->layer);
+    const uint64_t *hashes = bulk->hashes + bulk->done;
+    if (bulk->changed != NULL) {
+        perhaps__add_sorted(view, visits, sorting, memory, hashes, count, out_of(bulk), &bulk->changed->tally);
+    } else {
+        perhaps__ask_sorted(view, visits, sorting, memory, hashes, count, out_of(bulk));
+    }
+    bulk->done += count;
+}
+
+// As many as are worth it.
+static void sort_most(struct bulk *bulk, const perhaps_allocator *allocator)
+{
+    const struct perhaps__layer *layer = bulk->layer;
+    uint64_t positions = (bulk->count - bulk->done) * layer->view.positions;
     struct perhaps__sorting sorting =
-        perhaps__bloom_sorting(&layer->view, perhaps__min(positions, positions_at_once(layer)));
+        perhaps__sorting_for(&layer->view, visits_of(layer), perhaps__min(positions, positions_at_once(layer)));
     void *memory = perhaps__allocate_unset(allocator, sorting.bytes);
     if (memory == NULL) {
         return;
     }
-    while (bulk->count - bulk->added >= fewest(layer)) {
-        size_t count = (size_t)perhaps__min(bulk->count - bulk->added, sorting.keys);
-        perhaps__bloom_add_sorted(&layer->view, &sorting, memory, bulk->hashes + bulk->added, count, out_of(bulk),
-                                  &layer->tally);
-        bulk->added += count;
+    while (bulk->count - bulk->done >= fewest(layer)) {
+        go_sorted(bulk, &sorting, memory, (size_t)perhaps__min(bulk->count - bulk->done, sorting.keys));
     }
     perhaps__release(allocator, memory, sorting.bytes);
 }
+
+static void run(struct bulk bulk, const perhaps_allocator *allocator)
+{
+    if (is_slow(&bulk)) {
+        sort_most(&bulk, allocator);
+    }
+    go_directly(&bulk, bulk.count - bulk.done);
+}
+
+/* ---------------------------------------------------------------- the verbs */
 
 size_t perhaps__bulk_add(struct perhaps__layer *layer, const perhaps_allocator *allocator, const uint64_t *hashes,
                          size_t count, uint8_t *out, int *refusal)
@@ -133,10 +164,16 @@ size_t perhaps__bulk_add(struct perhaps__layer *layer, const perhaps_allocator *
     if (!may_sort(layer, count)) {
         return layer->view.add_many(&layer->view, hashes, count, out, &layer->tally, refusal);
     }
-    struct bulk bulk = {.layer = layer, .hashes = hashes, .count = count, .out = out};
-    if (is_slow(&bulk)) {
-        add_sorted(&bulk, allocator);
+    run((struct bulk){.layer = layer, .changed = layer, .hashes = hashes, .count = count, .out = out}, allocator);
+    return count;
+}
+
+void perhaps__bulk_ask(const struct perhaps__layer *layer, const perhaps_allocator *allocator, const uint64_t *hashes,
+                       size_t count, uint8_t *out)
+{
+    if (!may_sort(layer, count)) {
+        layer->view.ask_many(&layer->view, hashes, count, out);
+        return;
     }
-    add_directly(&bulk, count - bulk.added);
-    return bulk.added;
+    run((struct bulk){.layer = layer, .hashes = hashes, .count = count, .out = out}, allocator);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 3: which way a large batch of keys is added to a filter that nobody shares. Whichever it is, bytes, results and counts
-// are the same.
+// Layer 3: which way a large batch of keys goes to a filter that nobody shares: one after the other, or sorted by region.
+// Whichever it is, bytes, results and counts are the same.
 #ifndef PERHAPS_BULK_H
 #define PERHAPS_BULK_H
 
@@ -11,7 +11,7 @@
 struct perhaps__bulk_limits {
     uint64_t smallest; // bytes of a layer, from which on a batch may be sorted
     uint64_t most;     // positions sorted at a time
-    uint64_t sample;   // keys added one after the other for a look at the clock, and that is done how many times
+    uint64_t sample;   // keys handled one after the other for a look at the clock, and that is done how many times
     uint64_t samples;
     uint64_t slow; // picoseconds a position, from which on sorting is worth it
 };
@@ -24,8 +24,10 @@ extern struct perhaps__bulk_limits perhaps__bulk_limits;
 // keys are never sorted.
 size_t perhaps__bulk_keys(const struct perhaps__layer *layer, size_t count);
 
-// As add_many() of the layer's view. Memory that is not to be had only makes it slower.
+// As add_many() and ask_many() of the layer's view. Memory that is not to be had only makes them slower.
 size_t perhaps__bulk_add(struct perhaps__layer *layer, const perhaps_allocator *allocator, const uint64_t *hashes,
                          size_t count, uint8_t *out, int *refusal);
+void perhaps__bulk_ask(const struct perhaps__layer *layer, const perhaps_allocator *allocator, const uint64_t *hashes,
+                       size_t count, uint8_t *out);
 
 #endif

@@ -8,6 +8,7 @@
 #define PERHAPS_COUNTING_H
 
 #include "base.h"
+#include "place_sorted.h"
 #include "view.h"
 
 // The verbs for counters of one width, on a view whose range is the number of counters. "Near" is for filters that fit
@@ -27,6 +28,9 @@ struct perhaps__counting_kernel {
 
 // NULL for a width that is none.
 const struct perhaps__counting_kernel *perhaps__counting_kernel(uint32_t width);
+
+// Large batches, region by region: adding by the multiset policy only. NULL for a width that is none.
+const struct perhaps__visits *perhaps__counting_visits(uint32_t width);
 
 // Makes the functions of a view that change counters those for a filter that threads share.
 void perhaps__counting_share(struct perhaps__view *view);

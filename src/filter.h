@@ -176,11 +176,8 @@ static inline int perhaps__filter_ask(const perhaps_filter *filter, uint64_t has
     return __atomic_load_n(&filter->view.ask, __ATOMIC_RELAXED)(filter, hash);
 }
 
-static inline void perhaps__filter_ask_many(const perhaps_filter *filter, const uint64_t *hashes, size_t count,
-                                            uint8_t *out)
-{
-    __atomic_load_n(&filter->view.ask_many, __ATOMIC_RELAXED)(&filter->view, hashes, count, out);
-}
+// As perhaps__filter_ask() for many.
+void perhaps__filter_ask_many(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out);
 
 // The verbs for hashes, on a filter that is not read-only where they change it. Those that change it return how many were
 // handled: fewer than `count` when the next one is refused, *refusal then says why.
@@ -189,8 +186,9 @@ typedef size_t perhaps__filter_add_function(perhaps_filter *filter, const uint64
 perhaps__filter_add_function perhaps__filter_add;
 perhaps__filter_add_function perhaps__filter_remove;
 
-// How many hashes are best added in one call, out of many; 0 where it does not matter.
+// How many hashes are best added, or asked for, in one call, out of many; 0 where it does not matter.
 size_t perhaps__filter_adds_together(const perhaps_filter *filter, size_t count);
+size_t perhaps__filter_asks_together(const perhaps_filter *filter, size_t count);
 
 // Any change, without a log, and how much of its count was done. Clearing is never refused.
 size_t perhaps__filter_apply(perhaps_filter *filter, const struct perhaps__change *change, int *refusal);

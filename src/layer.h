@@ -4,6 +4,7 @@
 #ifndef PERHAPS_LAYER_H
 #define PERHAPS_LAYER_H
 
+#include "place_sorted.h"
 #include "sizing.h"
 #include "view.h"
 
@@ -63,7 +64,8 @@ struct perhaps__layer_operations {
     // Moves the keys of a bucket to another layer that this one folds into, adding each before it is taken. 0, or a code when
     // one finds no room: it and those after it stay. Readers may be there, in layers with stripes; writers are kept out.
     int (*move_bucket)(struct perhaps__layer *from, struct perhaps__layer *into, uint64_t bucket);
-    bool sorts;      // a large batch of keys can be added by perhaps__bloom_add_sorted()
+    // What is done in a region when large batches are sorted, or NULL where that cannot be.
+    const struct perhaps__visits *(*visits)(const struct perhaps__layer *layer);
     bool keeps_used; // tally.used is kept by adding and removing; otherwise counted when asked
 };
 

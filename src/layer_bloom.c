@@ -68,6 +68,12 @@ static uint64_t room(const struct perhaps__layer *layer, const struct perhaps__t
     return perhaps__min(perhaps__layer_room_by_fill(layer, tally), perhaps__layer_room_by_adds(layer, tally));
 }
 
+static const struct perhaps__visits *visits(const struct perhaps__layer *layer)
+{
+    (void)layer;
+    return &perhaps__bloom_visits;
+}
+
 const struct perhaps__layer_operations perhaps__layer_bloom = {
     .is_sound = is_sound,
     .view = view_bloom,
@@ -78,6 +84,6 @@ const struct perhaps__layer_operations perhaps__layer_bloom = {
     .most = most,
     .room = room,
     .agrees = perhaps__layer_agrees_without_removal,
-    .sorts = true,
+    .visits = visits,
     .keeps_used = true,
 };

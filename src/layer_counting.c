@@ -171,6 +171,12 @@ static bool agrees(const struct perhaps__tally *recorded, const struct perhaps__
            (counted->used > 0 || adds == 0 || recorded->removals > 0);
 }
 
+// The conservative policy compares a key's counters, which lie in several regions.
+static const struct perhaps__visits *visits(const struct perhaps__layer *layer)
+{
+    return layer->shape.policy == PERHAPS_POLICY_MULTISET ? perhaps__counting_visits(layer->shape.cell_bits) : NULL;
+}
+
 const struct perhaps__layer_operations perhaps__layer_counting = {
     .is_sound = is_sound,
     .view = view_counting,
@@ -181,5 +187,6 @@ const struct perhaps__layer_operations perhaps__layer_counting = {
     .most = most,
     .room = perhaps__layer_room_by_fill, // keys come and go, so only the fill can say
     .agrees = agrees,
+    .visits = visits,
     .keeps_used = true,
 };

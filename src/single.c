@@ -82,6 +82,33 @@ size_t perhaps__filter_adds_together(const perhaps_filter *filter, size_t count)
     return simply ? perhaps__bulk_keys(filter->layers[0], count) : 0;
 }
 
+// Filters of several layers, filters that are verified as they are read, and those without their key have functions of their
+// own. Beside writers nothing is sorted: what each key is told would be as of another moment than that of its neighbours.
+static bool is_asked_directly(const perhaps_filter *filter, perhaps__ask_many_function *function)
+{
+    return filter->shared == NULL && function == filter->layers[0]->view.ask_many;
+}
+
+static perhaps__ask_many_function *function_to_ask(const perhaps_filter *filter)
+{
+    return __atomic_load_n(&filter->view.ask_many, __ATOMIC_RELAXED);
+}
+
+void perhaps__filter_ask_many(const perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out)
+{
+    perhaps__ask_many_function *ask = function_to_ask(filter);
+    if (is_asked_directly(filter, ask)) {
+        perhaps__bulk_ask(filter->layers[0], &filter->allocator, hashes, count, out);
+    } else {
+        ask(&filter->view, hashes, count, out);
+    }
+}
+
+size_t perhaps__filter_asks_together(const perhaps_filter *filter, size_t count)
+{
+    return is_asked_directly(filter, function_to_ask(filter)) ? perhaps__bulk_keys(filter->layers[0], count) : 0;
+}
+
 size_t perhaps__filter_add(perhaps_filter *filter, const uint64_t *hashes, size_t count, uint8_t *out, int *refusal)
 {
     if (PERHAPS_UNLIKELY(filter->log != NULL)) {

@@ -1,41 +1,63 @@
 // SPDX-License-Identifier: MIT
-// Large batches that are sorted by region before they are added: bytes, results and counts are those of adding one key after
-// the other, whichever way is chosen.
+// Large batches that are sorted by region before they are added or asked for: bytes, results and counts are those of one key
+// after the other, whichever way is chosen.
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
 
-#include "bloom_sorted.h"
 #include "bulk.h"
 #include "filter.h"
 #include "place.h"
+#include "place_sorted.h"
 
 #define REGION_BITS (UINT64_C(1) << 20)
 
+// The kinds that sort; of counting filters those of every width.
+struct sort {
+    uint32_t kind;
+    uint32_t counter_bits;
+};
+
+static const struct sort all[] = {
+    {PERHAPS_KIND_BLOOM, 0}, {PERHAPS_KIND_COUNTING, 4}, {PERHAPS_KIND_COUNTING, 8}, {PERHAPS_KIND_COUNTING, 16}};
+
 // Hashes as they are: which region a key goes to is then the test's choice.
-static perhaps_filter *make(double fpr, uint64_t bytes, const perhaps_allocator *allocator)
+static perhaps_filter *make(const struct sort *sort, double fpr, uint64_t bytes)
 {
-    return support_create(&SUPPORT_OPTIONS(.kind = PERHAPS_KIND_BLOOM, .fpr = fpr, .bytes = bytes, .seed = 42,
-                                           .hash_source = PERHAPS_HASH_CALLER, .allocator = allocator));
+    return support_create(&SUPPORT_OPTIONS(.kind = sort->kind, .counter_bits = sort->counter_bits, .fpr = fpr,
+                                           .bytes = bytes, .seed = 42, .hash_source = PERHAPS_HASH_CALLER));
 }
 
 /* ---------------------------------------------------------------- sorting */
 
+// How a batch of so many keys is sorted, and memory for that, in which anything may be.
+struct sorting {
+    const struct perhaps__visits *visits;
+    struct perhaps__sorting how;
+    void *memory;
+};
+
+static struct sorting begin_sorting(const struct perhaps__layer *layer, size_t count)
+{
+    struct sorting sorting = {.visits = layer->operations->visits(layer)};
+    sorting.how = perhaps__sorting_for(&layer->view, sorting.visits, count * layer->view.positions);
+    assert_true(count <= sorting.how.keys);
+    size_t bytes = (size_t)(sorting.how.bytes + PERHAPS_LINE - 1) / PERHAPS_LINE * PERHAPS_LINE;
+    sorting.memory = aligned_alloc(PERHAPS_LINE, bytes);
+    assert_non_null(sorting.memory);
+    memset(sorting.memory, 0xa5, bytes);
+    return sorting;
+}
+
 // Adds a batch to a filter by sorting it, and to its twin key by key, and compares all there is.
-static void check_sorted(perhaps_filter *filter, perhaps_filter *twin, const uint64_t *hashes, size_t count,
-                         uint64_t positions)
+static void check_added(perhaps_filter *filter, perhaps_filter *twin, const uint64_t *hashes, size_t count)
 {
     struct perhaps__layer *layer = filter->layers[0];
-    struct perhaps__sorting sorting = perhaps__bloom_sorting(&layer->view, positions);
-    assert_true(count <= sorting.keys);
-    void *memory =
-        aligned_alloc(PERHAPS_LINE, (size_t)(sorting.bytes + PERHAPS_LINE - 1) / PERHAPS_LINE * PERHAPS_LINE);
-    assert_non_null(memory);
-    memset(memory, 0xa5, (size_t)sorting.bytes);
+    struct sorting sorting = begin_sorting(layer, count);
     uint8_t *out = support_allocate(count + 1);
     memset(out, 7, count + 1);
-    perhaps__bloom_add_sorted(&layer->view, &sorting, memory, hashes, count, out, &layer->tally);
+    perhaps__add_sorted(&layer->view, sorting.visits, &sorting.how, sorting.memory, hashes, count, out, &layer->tally);
     for (size_t i = 0; i < count; i++) {
         int expected = perhaps_add_hash(twin, hashes[i]);
         if (out[i] != expected) {
@@ -43,62 +65,135 @@ static void check_sorted(perhaps_filter *filter, perhaps_filter *twin, const uin
         }
     }
     assert_int_equal(out[count], 7);
+    assert_memory_equal(&layer->tally, &twin->layers[0]->tally, sizeof layer->tally);
     support_assert_same(filter, twin);
     free(out);
-    free(memory);
+    free(sorting.memory);
 }
 
-static const size_t counts[] = {1, 2, 15, 16, 17, 2047, 2048, 2049, 4095, 4096, 4097, 9000};
+// Asks for a batch by sorting it, and key by key.
+static void check_asked(const perhaps_filter *filter, const uint64_t *hashes, size_t count)
+{
+    const struct perhaps__layer *layer = filter->layers[0];
+    struct sorting sorting = begin_sorting(layer, count);
+    uint8_t *out = support_allocate(count + 1);
+    memset(out, 7, count + 1);
+    perhaps__ask_sorted(&layer->view, sorting.visits, &sorting.how, sorting.memory, hashes, count, out);
+    for (size_t i = 0; i < count; i++) {
+        int expected = perhaps_might_contain_hash(filter, hashes[i]);
+        if (out[i] != expected) {
+            fail_msg("key %zu of %zu: %u, a single call says %d", i, count, out[i], expected);
+        }
+    }
+    assert_int_equal(out[count], 7);
+    free(out);
+    free(sorting.memory);
+}
 
-// One position a key and many, one region that is a part of one, and several of which the last one is; half of each batch
-// was there before, and every fifth key repeats another of its batch.
+static void check_sorted(perhaps_filter *filter, perhaps_filter *twin, const uint64_t *hashes, size_t count)
+{
+    check_asked(filter, hashes, count); // many are absent
+    check_added(filter, twin, hashes, count);
+    check_asked(filter, hashes, count);
+}
+
+static const size_t counts[] = {1, 2, 15, 16, 17, 1023, 1024, 1025, 2047, 2048, 2049, 9000};
+
+// The first batch and those after it, of which a half was there before, and every fifth key repeats another of its batch.
+static void check_counts(const struct sort *sort, double fpr, uint64_t bytes)
+{
+    perhaps_filter *filter = make(sort, fpr, bytes);
+    perhaps_filter *twin = make(sort, fpr, bytes);
+    uint64_t first = 0;
+    for (size_t i = 0; i < SUPPORT_COUNT(counts); i++) {
+        uint64_t *hashes = support_allocate(counts[i] * sizeof *hashes);
+        for (size_t j = 0; j < counts[i]; j++) {
+            hashes[j] = first + (j % 5 == 4 ? j / 2 : j);
+        }
+        check_sorted(filter, twin, hashes, counts[i]);
+        first += counts[i] / 2;
+        free(hashes);
+    }
+    perhaps_free(filter);
+    perhaps_free(twin);
+}
+
+// One position a key and many, one region that is a part of one, and several of which the last one is. In the smallest
+// filter many positions of a key coincide, and counters come to their maximum.
 static void test_counts(void **state)
 {
     static const double rates[] = {0.5, 0.01, 1e-6};
-    static const uint64_t bytes[] = {6400, (3 * REGION_BITS + 512) / 8, 2 * REGION_BITS / 8};
-    for (size_t i = 0; i < SUPPORT_COUNT(rates) * SUPPORT_COUNT(bytes); i++) {
-        perhaps_filter *filter = make(rates[i % 3], bytes[i / 3], NULL);
-        perhaps_filter *twin = make(rates[i % 3], bytes[i / 3], NULL);
-        uint64_t first = 0;
-        for (size_t j = 0; j < SUPPORT_COUNT(counts); j++) {
-            uint64_t *hashes = support_allocate(counts[j] * sizeof *hashes);
-            for (size_t l = 0; l < counts[j]; l++) {
-                hashes[l] = first + (l % 5 == 4 ? l / 2 : l);
-            }
-            check_sorted(filter, twin, hashes, counts[j], counts[j] * filter->layers[0]->view.positions);
-            first += counts[j] / 2;
-            free(hashes);
+    static const uint64_t bytes[] = {2560, 6400, (3 * REGION_BITS + 512) / 8, 2 * REGION_BITS / 8};
+    for (size_t i = 0; i < SUPPORT_COUNT(all); i++) {
+        for (size_t j = 0; j < SUPPORT_COUNT(rates) * SUPPORT_COUNT(bytes); j++) {
+            check_counts(&all[i], rates[j % SUPPORT_COUNT(rates)], bytes[j / SUPPORT_COUNT(rates)]);
         }
-        perhaps_free(filter);
-        perhaps_free(twin);
     }
 }
 
-// All keys are one, or a few: their regions are full long before the batch ends.
+// All keys are one, or a few: their regions are full long before the batch ends, and counters of 4 and 8 bits come to their
+// maximum.
+static void check_full_regions(const struct sort *sort, uint64_t first, uint64_t different)
+{
+    perhaps_filter *filter = make(sort, 0.01, 9 * REGION_BITS / 8);
+    perhaps_filter *twin = make(sort, 0.01, 9 * REGION_BITS / 8);
+    const size_t count = 20000;
+    uint64_t *hashes = support_allocate(count * sizeof *hashes);
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = first + (i % 4000 == 3999 ? i : i % different);
+    }
+    check_sorted(filter, twin, hashes, count);
+    free(hashes);
+    perhaps_free(filter);
+    perhaps_free(twin);
+}
+
 static void test_full_regions(void **state)
 {
-    for (uint64_t different = 1; different <= 3; different++) {
-        perhaps_filter *filter = make(0.01, 9 * REGION_BITS / 8, NULL);
-        perhaps_filter *twin = make(0.01, 9 * REGION_BITS / 8, NULL);
-        const size_t count = 20000;
-        uint64_t *hashes = support_allocate(count * sizeof *hashes);
-        for (size_t i = 0; i < count; i++) {
-            hashes[i] = i % 4000 == 3999 ? i : i % different;
+    for (size_t i = 0; i < SUPPORT_COUNT(all); i++) {
+        for (uint64_t different = 1; different <= 3; different++) {
+            check_full_regions(&all[i], 0, different);
         }
-        check_sorted(filter, twin, hashes, count, count * filter->layers[0]->view.positions);
-        free(hashes);
-        perhaps_free(filter);
-        perhaps_free(twin);
     }
 }
 
-// A hash from *next on whose only position is in a region.
-static uint64_t hash_in(const perhaps_filter *filter, uint64_t region, uint64_t *next)
+// Whether two positions of a hash are one.
+static bool coincides(const struct perhaps__view *view, uint64_t hash)
+{
+    uint64_t positions[64];
+    bool found = false;
+    struct perhaps__walk walk = perhaps__walk_start(perhaps__place(hash, view->seed_key));
+    for (uint64_t i = 0; i < view->positions; i++) {
+        positions[i] = perhaps__walk_next(&walk, view->range);
+        for (uint64_t j = 0; j < i; j++) {
+            found |= positions[j] == positions[i];
+        }
+    }
+    return found;
+}
+
+// A region may be full between two positions of a key that are one counter, which counts the key once all the same.
+static void test_full_between(void **state)
+{
+    const struct sort *sort = &all[3];
+    perhaps_filter *shape = make(sort, 0.01, 9 * REGION_BITS / 8);
+    uint64_t hash = 0;
+    for (size_t found = 0; found < 20; found++) {
+        do {
+            hash++;
+        } while (!coincides(&shape->view, hash));
+        check_full_regions(sort, hash, 1);
+    }
+    perhaps_free(shape);
+}
+
+// A hash from *next on whose only position is in a region of so many cells.
+static uint64_t hash_in(const perhaps_filter *filter, uint64_t cells, uint64_t region, uint64_t *next)
 {
     for (;;) {
         uint64_t hash = (*next)++;
         struct perhaps__walk walk = perhaps__walk_start(perhaps__place(hash, filter->view.seed_key));
-        if (perhaps__walk_next(&walk, filter->view.range) / REGION_BITS == region) {
+        if (perhaps__walk_next(&walk, filter->view.range) / cells == region) {
             return hash;
         }
     }
@@ -106,22 +201,29 @@ static uint64_t hash_in(const perhaps_filter *filter, uint64_t region, uint64_t 
 
 // Regions to which no key goes for long, at the beginning and later: an entry tells only the lowest bits of its key's
 // number.
+static void check_gap(const struct sort *sort, size_t gap)
+{
+    perhaps_filter *filter = make(sort, 0.5, 3 * REGION_BITS / 8);
+    perhaps_filter *twin = make(sort, 0.5, 3 * REGION_BITS / 8);
+    const uint64_t cells = REGION_BITS / (sort->counter_bits > 0 ? sort->counter_bits : 1);
+    const size_t count = 16000;
+    uint64_t *hashes = support_allocate(count * sizeof *hashes);
+    uint64_t next = 0;
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = hash_in(filter, cells, (i + 1) % (gap + 1) == 0 ? 1 : 0, &next);
+    }
+    check_sorted(filter, twin, hashes, count);
+    free(hashes);
+    perhaps_free(filter);
+    perhaps_free(twin);
+}
+
 static void test_gaps(void **state)
 {
-    static const size_t gaps[] = {1, 2046, 2047, 2048, 2049, 4094, 4095, 4096, 4097, 6000, 8192, 12000};
+    static const size_t gaps[] = {1, 1022, 1023, 1024, 1025, 2046, 2047, 2048, 2049, 3000, 4096, 6000};
     for (size_t i = 0; i < SUPPORT_COUNT(gaps); i++) {
-        perhaps_filter *filter = make(0.5, 3 * REGION_BITS / 8, NULL);
-        perhaps_filter *twin = make(0.5, 3 * REGION_BITS / 8, NULL);
-        const size_t count = 30000;
-        uint64_t *hashes = support_allocate(count * sizeof *hashes);
-        uint64_t next = 0;
-        for (size_t j = 0; j < count; j++) {
-            hashes[j] = hash_in(filter, (j + 1) % (gaps[i] + 1) == 0 ? 1 : 0, &next);
-        }
-        check_sorted(filter, twin, hashes, count, count);
-        free(hashes);
-        perhaps_free(filter);
-        perhaps_free(twin);
+        check_gap(&all[i % 2], gaps[i]);
+        check_gap(&all[(i + 1) % 2], gaps[i]);
     }
 }
 
@@ -159,15 +261,21 @@ struct subject {
 
 #define LINES UINT64_C(8192)
 
-static void begin(struct subject *subject, uint32_t kind, uint32_t hash_source)
+static void begin_with(struct subject *subject, perhaps_options options)
 {
     *subject = (struct subject){.next = 0};
     subject->allocator = support_memory_allocator(&subject->memory);
-    perhaps_options options =
-        SUPPORT_OPTIONS(.kind = kind, .fpr = 0.01, .bytes = LINES * 64, .seed = 42, .hash_source = hash_source);
+    options.fpr = 0.01;
+    options.bytes = LINES * 64;
+    options.seed = 42;
     subject->twin = support_create(&options);
     options.allocator = &subject->allocator;
     subject->filter = support_create(&options);
+}
+
+static void begin(struct subject *subject, uint32_t kind, uint32_t hash_source)
+{
+    begin_with(subject, SUPPORT_OPTIONS(.kind = kind, .hash_source = hash_source));
 }
 
 static void end(struct subject *subject)
@@ -209,25 +317,52 @@ static uint64_t add_hashes(struct subject *subject, size_t count, bool told)
     return subject->memory.calls - before;
 }
 
+// Asks for so many keys in one call, every other one of them absent; how many allocations it made.
+static uint64_t ask_hashes(struct subject *subject, size_t count)
+{
+    uint64_t before = subject->memory.calls;
+    uint64_t *hashes = support_allocate(count * sizeof *hashes);
+    uint8_t *out = support_allocate(count);
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = i % 2 == 0 ? i : UINT64_C(1) << 40 | i;
+    }
+    size_t done = 0;
+    assert_int_equal(perhaps_might_contain_many_hash(subject->filter, hashes, count, out, &done), PERHAPS_OK);
+    assert_int_equal(done, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(out[i], perhaps_might_contain_hash(subject->twin, hashes[i]));
+    }
+    free(hashes);
+    free(out);
+    return subject->memory.calls - before;
+}
+
 // Below the threshold, at it, and with rests behind one and two slices that are too small and large enough.
-static void test_thresholds(void **state)
+static void check_thresholds(uint32_t kind)
 {
     struct subject subject;
-    begin(&subject, PERHAPS_KIND_BLOOM, PERHAPS_HASH_CALLER);
+    begin(&subject, kind, PERHAPS_HASH_CALLER);
     size_t least = fewest(&subject);
     size_t slice = (size_t)(4 * LINES / subject.filter->view.positions);
-    for (size_t told = 0; told < 2; told++) {
-        assert_int_equal(add_hashes(&subject, SAMPLED, told), 0);
-        assert_int_equal(add_hashes(&subject, SAMPLED + least - 1, told), 0);
-        assert_int_equal(add_hashes(&subject, SAMPLED + least, told), 1);
-        assert_int_equal(add_hashes(&subject, SAMPLED + slice - 1, told), 1);
-        assert_int_equal(add_hashes(&subject, SAMPLED + slice, told), 1);
-        assert_int_equal(add_hashes(&subject, SAMPLED + slice + 1, told), 1);
-        assert_int_equal(add_hashes(&subject, SAMPLED + slice + least - 1, told), 1);
-        assert_int_equal(add_hashes(&subject, SAMPLED + slice + least, told), 1);
-        assert_int_equal(add_hashes(&subject, SAMPLED + 2 * slice + least + 1, told), 1);
+    const size_t directly[] = {SAMPLED, SAMPLED + least - 1};
+    const size_t sorted[] = {
+        least, slice - 1, slice, slice + 1, slice + least - 1, slice + least, 2 * slice + least + 1};
+    for (size_t i = 0; i < SUPPORT_COUNT(directly); i++) {
+        assert_int_equal(add_hashes(&subject, directly[i], true), 0);
+        assert_int_equal(ask_hashes(&subject, directly[i]), 0);
+    }
+    for (size_t i = 0; i < SUPPORT_COUNT(sorted); i++) {
+        assert_int_equal(add_hashes(&subject, SAMPLED + sorted[i], true), 1);
+        assert_int_equal(add_hashes(&subject, SAMPLED + sorted[i], false), 1);
+        assert_int_equal(ask_hashes(&subject, SAMPLED + sorted[i]), 1);
     }
     end(&subject);
+}
+
+static void test_thresholds(void **state)
+{
+    check_thresholds(PERHAPS_KIND_BLOOM);
+    check_thresholds(PERHAPS_KIND_COUNTING);
 }
 
 static void test_only_where_it_pays(void **state)
@@ -245,9 +380,26 @@ static void test_only_where_it_pays(void **state)
     perhaps__bulk_limits = small_limits;
     assert_int_equal(add_hashes(&subject, 20000, true), 1);
     end(&subject);
-    begin(&subject, PERHAPS_KIND_BLOCKED, PERHAPS_HASH_CALLER);
-    assert_int_equal(add_hashes(&subject, 20000, true), 0);
-    end(&subject);
+}
+
+// Kinds whose keys are in one place, counters that depend on each other, threads, and several layers.
+static void test_only_where_it_can_be(void **state)
+{
+    const perhaps_options others[] = {
+        SUPPORT_OPTIONS(.kind = PERHAPS_KIND_BLOCKED),
+        SUPPORT_OPTIONS(.kind = PERHAPS_KIND_COUNTING, .policy = PERHAPS_POLICY_CONSERVATIVE),
+        SUPPORT_OPTIONS(.kind = PERHAPS_KIND_BLOOM, .flags = PERHAPS_SHARED),
+        SUPPORT_OPTIONS(.kind = PERHAPS_KIND_COUNTING, .flags = PERHAPS_SHARED),
+    };
+    for (size_t i = 0; i < SUPPORT_COUNT(others); i++) {
+        struct subject subject;
+        perhaps_options options = others[i];
+        options.hash_source = PERHAPS_HASH_CALLER;
+        begin_with(&subject, options);
+        assert_int_equal(add_hashes(&subject, 20000, true), 0);
+        assert_int_equal(ask_hashes(&subject, 20000), 0);
+        end(&subject);
+    }
 }
 
 // Without memory it takes longer, and nothing else is different.
@@ -258,6 +410,8 @@ static void test_without_memory(void **state)
     subject.memory.fail_at = subject.memory.calls + 1;
     assert_int_equal(add_hashes(&subject, 20000, true), 1);
     assert_int_equal(add_hashes(&subject, 20000, false), 1);
+    subject.memory.fail_at = subject.memory.calls + 1;
+    assert_int_equal(ask_hashes(&subject, 20000), 1);
     end(&subject);
 }
 
@@ -292,6 +446,32 @@ static uint64_t add_keys(struct subject *subject, size_t count, size_t invalid, 
     return subject->memory.calls - before;
 }
 
+// The same for asking.
+static uint64_t ask_keys(struct subject *subject, size_t count, uint64_t fail)
+{
+    uint64_t before = subject->memory.calls;
+    uint64_t *numbers = support_allocate(count * sizeof *numbers);
+    uint64_t *offsets = support_allocate((count + 1) * sizeof *offsets);
+    uint8_t *out = support_allocate(count);
+    for (size_t i = 0; i <= count; i++) {
+        offsets[i] = i * sizeof *numbers;
+    }
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = i % 2 == 0 ? i : UINT64_C(1) << 40 | i;
+    }
+    size_t done = 0;
+    subject->memory.fail_at = fail > 0 ? before + fail : 0;
+    assert_int_equal(perhaps_might_contain_many(subject->filter, numbers, offsets, count, out, &done), PERHAPS_OK);
+    assert_int_equal(done, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(out[i], perhaps_might_contain(subject->twin, &numbers[i], sizeof *numbers));
+    }
+    free(numbers);
+    free(offsets);
+    free(out);
+    return subject->memory.calls - before;
+}
+
 // The hashes are collected in memory of their own, as many as are sorted together.
 static void test_keys(void **state)
 {
@@ -304,6 +484,9 @@ static void test_keys(void **state)
     assert_int_equal(add_keys(&subject, 3 * slice, 2 * slice, 0), 3);
     assert_int_equal(add_keys(&subject, 5000, 5000, 1), 1);
     assert_int_equal(add_keys(&subject, 5000, 5000, 2), 2);
+    assert_int_equal(ask_keys(&subject, 3 * slice, 0), 4);
+    assert_int_equal(ask_keys(&subject, 5000, 1), 1);
+    assert_int_equal(ask_keys(&subject, 5000, 2), 2);
     end(&subject);
 }
 #endif
@@ -313,10 +496,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_full_regions),
+        cmocka_unit_test(test_full_between),
         cmocka_unit_test(test_gaps),
 #ifdef PERHAPS_TEST_SUPPORT
         cmocka_unit_test_setup_teardown(test_thresholds, use_small_limits, use_usual_limits),
         cmocka_unit_test_setup_teardown(test_only_where_it_pays, use_small_limits, use_usual_limits),
+        cmocka_unit_test_setup_teardown(test_only_where_it_can_be, use_small_limits, use_usual_limits),
         cmocka_unit_test_setup_teardown(test_without_memory, use_small_limits, use_usual_limits),
         cmocka_unit_test_setup_teardown(test_keys, use_small_limits, use_usual_limits),
 #endif
