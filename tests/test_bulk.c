@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support.h"
+#include "support_view.h"
 
 #include "bulk.h"
 #include "filter.h"
@@ -402,6 +403,57 @@ static void test_only_where_it_can_be(void **state)
     }
 }
 
+// Asks for keys of which every other one is absent, and compares with single calls.
+static void check_answers(const perhaps_filter *filter)
+{
+    const size_t count = 20000;
+    uint64_t *hashes = support_allocate(count * sizeof *hashes);
+    uint8_t *out = support_allocate(count);
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = i % 2 == 0 ? i : UINT64_C(1) << 40 | i;
+    }
+    assert_int_equal(perhaps_might_contain_many_hash(filter, hashes, count, out, NULL), PERHAPS_OK);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(out[i], perhaps_might_contain_hash(filter, hashes[i]));
+    }
+    free(hashes);
+    free(out);
+}
+
+static void add_first(perhaps_filter *filter, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        assert_int_not_equal(perhaps_add_hash(filter, i), PERHAPS_E_FULL);
+    }
+}
+
+// Layers are asked one by one, and damaged bytes are never believed: both have functions of their own.
+static void test_not_behind_others(void **state)
+{
+    perhaps__bulk_limits.smallest = 0;
+    perhaps_filter *grown =
+        support_create(&SUPPORT_OPTIONS(.capacity = 1000, .fpr = 0.01, .hash_source = PERHAPS_HASH_CALLER,
+                                        .at_capacity = PERHAPS_AT_CAPACITY_GROW));
+    add_first(grown, 10000);
+    assert_true(grown->layer_count > 2);
+    check_answers(grown);
+    perhaps_free(grown);
+
+    perhaps_filter *filter = support_create(&SUPPORT_OPTIONS(.kind = PERHAPS_KIND_COUNTING, .capacity = 10000,
+                                                             .fpr = 0.01, .hash_source = PERHAPS_HASH_CALLER));
+    add_first(filter, 10000);
+    check_answers(filter);
+    struct support_bytes bytes = support_encode(filter);
+    memset(bytes.data + bytes.size - 8192, 0, 8192);
+    perhaps_filter *damaged = support_view_of(bytes, PERHAPS_OPEN_FIRST_TOUCH, NULL);
+    check_answers(damaged);
+    assert_int_equal(perhaps_might_contain_hash(damaged, 0), 1);
+    assert_int_equal(support_stats(damaged).chunks_damaged, 1);
+    perhaps_free(damaged);
+    perhaps_free(filter);
+    free(bytes.data);
+}
+
 // Without memory it takes longer, and nothing else is different.
 static void test_without_memory(void **state)
 {
@@ -502,6 +554,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_thresholds, use_small_limits, use_usual_limits),
         cmocka_unit_test_setup_teardown(test_only_where_it_pays, use_small_limits, use_usual_limits),
         cmocka_unit_test_setup_teardown(test_only_where_it_can_be, use_small_limits, use_usual_limits),
+        cmocka_unit_test_setup_teardown(test_not_behind_others, use_small_limits, use_usual_limits),
         cmocka_unit_test_setup_teardown(test_without_memory, use_small_limits, use_usual_limits),
         cmocka_unit_test_setup_teardown(test_keys, use_small_limits, use_usual_limits),
 #endif
