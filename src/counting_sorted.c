@@ -3,16 +3,18 @@
 #include "counting.h"
 
 #define DEFINE(bits)                                                                                                   \
-    static void add_##bits(struct perhaps__sorter *sorter, uint32_t region, struct perhaps__fetching fetching)         \
+    static void add_in_region_##bits(struct perhaps__sorter *sorter, uint32_t region,                                  \
+                                     struct perhaps__fetching fetching)                                                \
     {                                                                                                                  \
         perhaps__visit_entries(sorter, region, fetching, bits, PERHAPS_VISIT_ADD);                                     \
     }                                                                                                                  \
-    static void ask_##bits(struct perhaps__sorter *sorter, uint32_t region, struct perhaps__fetching fetching)         \
+    static void ask_in_region_##bits(struct perhaps__sorter *sorter, uint32_t region,                                  \
+                                     struct perhaps__fetching fetching)                                                \
     {                                                                                                                  \
         perhaps__visit_entries(sorter, region, fetching, bits, PERHAPS_VISIT_ASK);                                     \
     }                                                                                                                  \
     static const struct perhaps__visits visits_##bits = {                                                              \
-        .add = add_##bits, .ask = ask_##bits, .width = bits, .counts = true};
+        .add = add_in_region_##bits, .ask = ask_in_region_##bits, .width = bits, .counts = true};
 
 DEFINE(4)
 DEFINE(8)
