@@ -14,7 +14,7 @@
         perhaps__visit_entries(sorter, region, fetching, bits, PERHAPS_VISIT_ASK);                                     \
     }                                                                                                                  \
     static const struct perhaps__visits visits_##bits = {                                                              \
-        .add = add_in_region_##bits, .ask = ask_in_region_##bits, .width = bits, .counts = true};
+        .add = add_in_region_##bits, .ask = ask_in_region_##bits, .width = (bits), .counts = true};
 
 DEFINE(4)
 DEFINE(8)
