@@ -311,6 +311,14 @@ static int read_sections(struct perhaps__decoder *decoder)
                                                          : perhaps__decode_fail_damaged(decoder, "section size");
 }
 
+// Every kind has more than one bit for a key, and no layer of a growing filter is for fewer than the first one was: otherwise the
+// next layer, made for one of the two capacities times the growth, could be of any size.
+static bool is_capacity(const struct perhaps__fixed_fields *fixed, const struct perhaps__layer_fields *layer)
+{
+    bool grows = fixed->at_capacity == PERHAPS_AT_CAPACITY_GROW;
+    return layer->capacity > 0 && layer->capacity <= layer->bits && (!grows || layer->capacity >= fixed->capacity);
+}
+
 // One layer, whose payload begins at `offset`.
 static int check_layer(const struct perhaps__decoder *decoder, const struct perhaps__layer_fields *layer,
                        uint64_t offset)
@@ -321,7 +329,7 @@ static int check_layer(const struct perhaps__decoder *decoder, const struct perh
         {layer->payload_offset == offset, "payload offset"},
         {layer->payload_size == layer->bits / 8 && layer->payload_size <= decoder->fixed.payload_size - offset,
          "layer size"},
-        {layer->capacity > 0, "layer capacity"},
+        {is_capacity(&decoder->fixed, layer), "layer capacity"},
         {is_rate(layer->fpr), "layer rate"},
         {layer->reserved == 0, "layer section"},
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a header may take is limited by the length of the input, before its checksum could be looked at; see
-// test_decode.c for everything else.
+// What a header may take is limited by the length of the input, before its checksum could be looked at, and so is what the
+// filter may take afterwards; see test_decode.c for everything else.
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,11 +80,53 @@ static void test_largest_sections(void **state)
     free(small.data);
 }
 
+static struct support_bytes growing(uint32_t kind)
+{
+    perhaps_filter *filter = support_create(
+        &SUPPORT_OPTIONS(.kind = kind, .capacity = 100, .fpr = 0.01, .at_capacity = PERHAPS_AT_CAPACITY_GROW));
+    struct support_bytes bytes = support_encode(filter);
+    perhaps_free(filter);
+    return bytes;
+}
+
+// The next layer of a filter that grows is as large as the capacities say, which nobody has to believe: that of a layer, and
+// that of the first one.
+static void check_capacities(uint32_t kind)
+{
+    struct support_bytes bytes = growing(kind);
+    uint64_t bits = format_get(bytes.data, FORMAT_LAYER_BITS, 8);
+    const uint64_t refused[] = {bits + 1, 99, 0, UINT64_C(1) << 62};
+    for (size_t i = 0; i < SUPPORT_COUNT(refused); i++) {
+        format_put(bytes.data, FORMAT_LAYER_CAPACITY, 8, refused[i]);
+        assert_true(format_mend_all(bytes.data, bytes.size));
+        assert_refused(bytes, bytes.size, "layer capacity");
+    }
+    format_put(bytes.data, FORMAT_LAYER_CAPACITY, 8, 100);
+    const uint64_t first[] = {101, UINT64_C(1) << 62};
+    for (size_t i = 0; i < SUPPORT_COUNT(first); i++) {
+        format_put(bytes.data, FORMAT_CAPACITY, 8, first[i]);
+        assert_true(format_mend_all(bytes.data, bytes.size));
+        assert_refused(bytes, bytes.size, "layer capacity");
+    }
+    format_put(bytes.data, FORMAT_CAPACITY, 8, 100);
+    assert_true(format_mend_all(bytes.data, bytes.size));
+    perhaps_free(support_decode(bytes.data, bytes.size));
+    free(bytes.data);
+}
+
+static void test_capacities(void **state)
+{
+    check_capacities(PERHAPS_KIND_BLOOM);
+    check_capacities(PERHAPS_KIND_BLOCKED);
+    check_capacities(PERHAPS_KIND_CUCKOO);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header_without_measure),
         cmocka_unit_test(test_largest_sections),
+        cmocka_unit_test(test_capacities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
