@@ -11,6 +11,13 @@ static int set_positions(perhaps_filter *filter);
 static int crowd(perhaps_filter *filter);
 static int clear_all(perhaps_filter *filter);
 
+// So narrow fingerprints that the second layer does not fold into the first: removals are ambiguous.
+#define AMBIGUOUS                                                                                                      \
+    {                                                                                                                  \
+        .size = sizeof(perhaps_options), .kind = PERHAPS_KIND_CUCKOO, .policy = PERHAPS_POLICY_MULTISET, .slots = 2,   \
+        .fingerprint_bits = 7, .capacity = 50, .fpr = 0.1, .at_capacity = PERHAPS_AT_CAPACITY_GROW, .growth = 8        \
+    }
+
 static const struct {
     const char *name;
     perhaps_options options;
@@ -109,29 +116,8 @@ static const struct {
       .at_capacity = PERHAPS_AT_CAPACITY_GROW,
       .max_capacity = 90},
      crowd},
-    // So narrow fingerprints that the second layer does not fold into the first: removals are ambiguous.
-    {"v1-cuckoo-ambiguous",
-     {.size = sizeof(perhaps_options),
-      .kind = PERHAPS_KIND_CUCKOO,
-      .policy = PERHAPS_POLICY_MULTISET,
-      .slots = 2,
-      .fingerprint_bits = 7,
-      .capacity = 50,
-      .fpr = 0.1,
-      .at_capacity = PERHAPS_AT_CAPACITY_GROW,
-      .growth = 8},
-     crowd},
-    {"v1-cuckoo-cleared",
-     {.size = sizeof(perhaps_options),
-      .kind = PERHAPS_KIND_CUCKOO,
-      .policy = PERHAPS_POLICY_MULTISET,
-      .slots = 2,
-      .fingerprint_bits = 7,
-      .capacity = 50,
-      .fpr = 0.1,
-      .at_capacity = PERHAPS_AT_CAPACITY_GROW,
-      .growth = 8},
-     clear_all},
+    {"v1-cuckoo-ambiguous", AMBIGUOUS, crowd},
+    {"v1-cuckoo-cleared", AMBIGUOUS, clear_all},
 };
 
 const char *golden_journal_name(size_t i)

@@ -178,6 +178,20 @@ void support_assert_same(const perhaps_filter *a, const perhaps_filter *b)
     free(bytes.data);
 }
 
+void support_assert_same_payload(const perhaps_filter *a, const perhaps_filter *b)
+{
+    struct support_bytes left = support_encode(a);
+    struct support_bytes right = support_encode(b);
+    size_t payload = (size_t)support_stats(a).bytes;
+    assert_int_equal(left.size, right.size);
+    assert_memory_equal(left.data + left.size - payload, right.data + right.size - payload, payload);
+    assert_true(support_stats(a).set_bits == support_stats(b).set_bits);
+    assert_true(support_stats(a).fpr_now == support_stats(b).fpr_now);
+    assert_true(support_stats(a).distinct_estimate == support_stats(b).distinct_estimate);
+    free(left.data);
+    free(right.data);
+}
+
 // ---- files
 
 int support_make_directory(void **state)

@@ -77,6 +77,9 @@ void support_assert_unchanged(const perhaps_filter *filter, struct support_bytes
 // Both encode to the same bytes.
 void support_assert_same(const perhaps_filter *a, const perhaps_filter *b);
 
+// Both have the same bits or counters, and say so in what is read from those; header fields (adds, flags) may differ.
+void support_assert_same_payload(const perhaps_filter *a, const perhaps_filter *b);
+
 // ---- files
 
 // A new folder for this process; support_remove_directory() removes it with all that it contains. Both are cmocka's

@@ -44,18 +44,6 @@ static void *add_share(void *context)
     return NULL;
 }
 
-// Bits and counters are those that one thread would have made, whoever came first.
-static void assert_same_payload(const perhaps_filter *shared, const perhaps_filter *alone)
-{
-    struct support_bytes a = support_encode(shared);
-    struct support_bytes b = support_encode(alone);
-    size_t payload = (size_t)support_stats(alone).bytes;
-    assert_int_equal(a.size, b.size);
-    assert_memory_equal(a.data + a.size - payload, b.data + b.size - payload, payload);
-    free(a.data);
-    free(b.data);
-}
-
 static int compare_words(const void *a, const void *b)
 {
     const uint64_t *left = a;
@@ -95,14 +83,15 @@ static void assert_same_items(const perhaps_filter *shared, const perhaps_filter
     free(b);
 }
 
-// The conservative policy makes other counters in another order.
+// Bits and counters are those that one thread would have made, whoever came first; but the conservative policy makes other
+// counters in another order.
 static void assert_same_content(const struct variant *variant, const perhaps_filter *shared,
                                 const perhaps_filter *alone)
 {
     if (variant->options.kind == PERHAPS_KIND_CUCKOO) {
         assert_same_items(shared, alone);
     } else if (variant->options.policy != PERHAPS_POLICY_CONSERVATIVE) {
-        assert_same_payload(shared, alone);
+        support_assert_same_payload(shared, alone);
     }
 }
 
