@@ -33,6 +33,7 @@ static struct places look(const uint64_t *line, uint64_t hash, uint64_t age)
     struct places places = {.same = 0};
     uint64_t mark = mark_of(age);
     uint64_t mark_before = mark_of(age + MARKS - 1);
+#pragma GCC unroll 8
     for (uint32_t i = 0; i < PERHAPS__GUARD_SEEN_PLACES; i++) {
         uint64_t there = __atomic_load_n(&line[i], __ATOMIC_RELAXED);
         places.same |= (uint32_t)(there == (hash | mark)) << i;

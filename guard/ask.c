@@ -23,6 +23,13 @@
 #define UNGUARDED_STACK
 #endif
 
+// gcc would keep the address of each member of the slot in a register of its own, and save and restore six of them.
+#ifdef __GNUC__
+#define IN_ONE_REGISTER(pointer) __asm__("" : "+r"(pointer))
+#else
+#define IN_ONE_REGISTER(pointer) (void)(pointer)
+#endif
+
 uint64_t perhaps__guard_hash(const struct perhaps_guard *guard, const void *key, size_t length)
 {
     uint64_t hash = 0;
@@ -119,15 +126,16 @@ UNGUARDED_STACK int perhaps_guard_ask(perhaps_guard *guard, const void *key, siz
         return PERHAPS_E_ARGUMENT;
     }
     struct perhaps__guard_slot *slot = &guard->slots[number < PERHAPS__GUARD_OWN_SLOTS ? number : 0];
+    IN_ONE_REGISTER(slot);
     if (__builtin_expect(number >= PERHAPS__GUARD_OWN_SLOTS || is_timed(slot), 0)) {
         return ask_slowly(guard, key, length);
     }
     uint64_t hash = 0;
-    uint64_t inside = perhaps__guard_enter(slot, true);
+    perhaps__guard_enter(slot, true);
     const struct perhaps__guard_generation *generation = __atomic_load_n(&guard->current, __ATOMIC_SEQ_CST);
     int answer = ask(guard, generation, key, length, &hash);
     count_answer(guard, slot, true, answer, hash);
-    perhaps__guard_leave(slot, inside, true);
+    perhaps__guard_leave(slot, true);
     return answer;
 }
 

@@ -83,11 +83,11 @@ static inline uint64_t perhaps__guard_put_in(uint64_t *place, uint64_t value, bo
     return before;
 }
 
-// Returns what perhaps__guard_leave() wants.
-static inline uint64_t perhaps__guard_enter(struct perhaps__guard_slot *slot, bool own)
+static inline void perhaps__guard_enter(struct perhaps__guard_slot *slot, bool own)
 {
     if (__builtin_expect(!own, 0)) {
-        return __atomic_fetch_add(&slot->inside, 1, __ATOMIC_SEQ_CST);
+        (void)__atomic_fetch_add(&slot->inside, 1, __ATOMIC_SEQ_CST);
+        return;
     }
     uint64_t inside = __atomic_load_n(&slot->inside, __ATOMIC_RELAXED) + 1;
     if (__builtin_expect(perhaps__guard_unfenced != 0, 1)) {
@@ -96,12 +96,13 @@ static inline uint64_t perhaps__guard_enter(struct perhaps__guard_slot *slot, bo
     } else {
         __atomic_store_n(&slot->inside, inside, __ATOMIC_SEQ_CST);
     }
-    return inside;
 }
 
-static inline void perhaps__guard_leave(struct perhaps__guard_slot *slot, uint64_t inside, bool own)
+// An own mark is loaded again, which costs less than a register to keep it in meanwhile.
+static inline void perhaps__guard_leave(struct perhaps__guard_slot *slot, bool own)
 {
     if (__builtin_expect(own, 1)) {
+        uint64_t inside = __atomic_load_n(&slot->inside, __ATOMIC_RELAXED);
         __atomic_store_n(&slot->inside, inside + 1, __ATOMIC_RELEASE);
     } else {
         (void)__atomic_fetch_sub(&slot->inside, 1, __ATOMIC_RELEASE);

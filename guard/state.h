@@ -148,7 +148,6 @@ static inline uint64_t perhaps__guard_read(const uint64_t *total)
 struct perhaps__guard_visit {
     struct perhaps__guard_slot *slot;
     const struct perhaps__guard_generation *generation;
-    uint64_t inside;
     bool own;
 };
 
@@ -156,14 +155,14 @@ static inline struct perhaps__guard_visit perhaps__guard_begin(struct perhaps_gu
 {
     struct perhaps__guard_visit visit = {.slot = perhaps__guard_slot(guard->slots)};
     visit.own = perhaps__guard_is_own(guard->slots, visit.slot);
-    visit.inside = perhaps__guard_enter(visit.slot, visit.own);
+    perhaps__guard_enter(visit.slot, visit.own);
     visit.generation = __atomic_load_n(&guard->current, __ATOMIC_SEQ_CST);
     return visit;
 }
 
 static inline void perhaps__guard_end(const struct perhaps__guard_visit *visit)
 {
-    perhaps__guard_leave(visit->slot, visit->inside, visit->own);
+    perhaps__guard_leave(visit->slot, visit->own);
 }
 
 // The hash for everything but the filter: stripes and exact sets. The same for all filters of the guard's life.
