@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Three guards in front of a store that grows to ten times what their first filter was made for: one that never rebuilds, one
-// that rebuilds when its alarm was raised, one when its filter is full. Run by hand through scripts/picture-guard, which
-// draws docs/guard-growth.svg from it.
+// Three guards in front of a store that grows to ten times what their first filter was made for: one that never
+// rebuilds, one that rebuilds when its alarm was raised, one when its filter is full. Run by hand through
+// scripts/picture-guard, which draws docs/guard-growth.svg from it.
 //
 //     guard_growth [capacity, default 1e5]
 //

@@ -3,10 +3,10 @@
 //
 //     guard_overhead [keys, default 1000000] [rounds, default 15] [threads, default 2]
 //
-// One filter at capacity, with p = 0.01, is asked for the same keys by perhaps_might_contain() and by perhaps_guard_ask(), in
-// turn (A B A B ...), by all threads at once. Keys are sixteen bytes, made outside the time that is taken; a half, or none,
-// are in the filter. Figures are nanoseconds an ask in one thread: the medians of the rounds, and the median of the
-// differences within a round. docs/guard.md has a run.
+// One filter at capacity, with p = 0.01, is asked for the same keys by perhaps_might_contain() and by
+// perhaps_guard_ask(), in turn (A B A B ...), by all threads at once. Keys are sixteen bytes, made outside the time
+// that is taken; a half, or none, are in the filter. Figures are nanoseconds an ask in one thread: the medians of the
+// rounds, and the median of the differences within a round. docs/guard.md has a run.
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 // Replaces a file in one step; what is no regular file (a pipe, a device) is written to. A file that is there keeps
-// its owner, group and permissions, as in perhaps_save(); a symbolic link makes way for a file with those of its target. Complains when it returns
-// STATUS_ERROR; the file is then as it was.
+// its owner, group and permissions, as in perhaps_save(); a symbolic link makes way for a file with those of its
+// target. Complains when it returns STATUS_ERROR; the file is then as it was.
 int write_atomically(const char *path, const void *bytes, size_t length);
 
 #endif

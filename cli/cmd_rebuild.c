@@ -142,8 +142,8 @@ static int rebuild(const struct rebuilding *r, const struct opened_store *store,
     return STATUS_OK;
 }
 
-// What the guard begins with, and frees: the filter that there is, if it has a journal to hand over, or else an empty one that
-// is never asked, and has the metadata.
+// What the guard begins with, and frees: the filter that there is, if it has a journal to hand over, or else an empty
+// one that is never asked, and has the metadata.
 static perhaps_filter **adopted(struct rebuilding *r)
 {
     return r->journaled ? &r->present : &r->empty;

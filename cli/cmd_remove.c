@@ -35,8 +35,8 @@ static int print_kept(struct removal *removal, const struct input *input, const 
 
 enum { ABSENT = 0, REMOVED = 1, AMBIGUOUS = 2 };
 
-// Before the first removal, as each of them is in the file at once when it has a journal: from then on it lacks keys that its
-// store may have, whatever becomes of the rest, and nobody may go on from its position.
+// Before the first removal, as each of them is in the file at once when it has a journal: from then on it lacks keys
+// that its store may have, whatever becomes of the rest, and nobody may go on from its position.
 static int drop_position(struct removal *removal, const struct batch *batch)
 {
     bool removes = false;

@@ -28,8 +28,8 @@ void store_close(struct opened_store *opened);
 // How it is followed, by --append-only. Complains where it cannot be.
 int store_changes(const struct arguments *arguments, const struct opened_store *opened, perhaps_store_changes *changes);
 
-// The same where the store may not be one that can be followed (in PostgreSQL a column without a log, a view, a role that may
-// not read the log): *any is false then, and why is said unless --quiet is given.
+// The same where the store may not be one that can be followed (in PostgreSQL a column without a log, a view, a role
+// that may not read the log): *any is false then, and why is said unless --quiet is given.
 int store_changes_if_any(const struct arguments *arguments, const struct opened_store *opened, bool *any,
                          perhaps_store_changes *changes);
 

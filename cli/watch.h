@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// perhaps guard --watch: a guard that keeps its filter in step with the store while it answers, makes it anew when it has to,
-// and saves it.
+// perhaps guard --watch: a guard that keeps its filter in step with the store while it answers, makes it anew when it
+// has to, and saves it.
 #ifndef PERHAPS_CLI_WATCH_H
 #define PERHAPS_CLI_WATCH_H
 

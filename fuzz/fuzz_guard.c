@@ -2,8 +2,8 @@
 // What a guard counts, whatever is asked, reported and written: against exact counts and an exact store; and what it
 // says of it in JSON and for Prometheus, of any statistics.
 //
-// Byte 0: what follows is a statistics structure (below 8: making text takes long), or operations, a byte for what and a byte
-// for the key.
+// Byte 0: what follows is a statistics structure (below 8: making text takes long), or operations, a byte for what and
+// a byte for the key.
 #include <math.h>
 #include <perhaps/guard.h>
 #include <stdbool.h>
@@ -201,8 +201,8 @@ static void change(struct world *world, uint8_t key, bool add)
     world->expected.removals += !add && status >= 0;
 }
 
-// A plan that knows nothing begins with one key and is doubled three times; the store cannot count, and what the filter and the
-// overflow set refused nobody knows of.
+// A plan that knows nothing begins with one key and is doubled three times; the store cannot count, and what the filter
+// and the overflow set refused nobody knows of.
 static bool may_be_too_many(const struct world *world)
 {
     unsigned keys = 0;

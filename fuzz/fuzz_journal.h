@@ -28,7 +28,8 @@ size_t encode(const perhaps_filter *filter, uint8_t bytes[ENCODED_MAX]);
 void demand_same(const perhaps_filter *filter, const perhaps_filter *other, const char *text);
 
 // The same from files: opened for reading and durably, the result is that of reading and replaying in memory, and the filter
-// has the bytes of `expected`. A torn end is cut off; what is added then is there when it is opened again. Changes `expected`.
+// has the bytes of `expected`. A torn end is cut off; what is added then is there when it is opened again. Changes
+// `expected`.
 void check_files(const struct journal_case *given, int result, const struct perhaps__journal *journal,
                  perhaps_filter *expected);
 

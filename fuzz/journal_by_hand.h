@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A second reading of "The journal" in docs/format.md, as plain as it can be: for comparison with src/journal.c, of which
-// nothing is used here but how many operations a record has. And the operations, done one by one through the public calls, with
-// an exact account of the keys.
+// nothing is used here but how many operations a record has. And the operations, done one by one through the public
+// calls, with an exact account of the keys.
 #ifndef PERHAPS_FUZZ_JOURNAL_BY_HAND_H
 #define PERHAPS_FUZZ_JOURNAL_BY_HAND_H
 
@@ -48,7 +48,8 @@ struct by_hand_model {
 // Adds and takes account of it. What add and remove returned.
 int by_hand_add(struct by_hand_model *model, perhaps_filter *filter, uint64_t hash);
 
-// Does what was read. Returns 0, or PERHAPS_E_DAMAGED when there is a removal that the filter cannot do, behind the last clearing.
+// Does what was read. Returns 0, or PERHAPS_E_DAMAGED when there is a removal that the filter cannot do, behind the
+// last clearing.
 int by_hand_do(const struct by_hand_reading *reading, perhaps_filter *filter, struct by_hand_model *model);
 
 // Whether a filter has every key that must be there.

@@ -58,8 +58,8 @@ static uint32_t choose(const struct places *places, uint64_t hash)
     return (first + (uint32_t)__builtin_ctz(turned)) % PERHAPS__GUARD_SEEN_PLACES;
 }
 
-// Plainly written: a compare-and-swap would keep the questions behind it waiting for the line. Of two hashes that are written
-// to one place at once, one is lost and counts again when it is seen again.
+// Plainly written: a compare-and-swap would keep the questions behind it waiting for the line. Of two hashes that are
+// written to one place at once, one is lost and counts again when it is seen again.
 bool perhaps__guard_see(struct perhaps__guard_seen *seen, uint64_t hash)
 {
     uint64_t age = __atomic_load_n(&seen->count, __ATOMIC_RELAXED) / PERHAPS__GUARD_SEEN;

@@ -12,10 +12,10 @@
 // One key in so many takes part: those whose hash ends in zeroes.
 #define PERHAPS__GUARD_SAMPLE 16
 
-// Hashes seen lately, all of the sample. A hash is in the cache line that it chooses, and nowhere else, with the age in which it
-// was seen last in its lowest four bits, which are 0 in the sample. An age ends when so many hashes were new to it; what is
-// of the age that runs or of the one before was seen lately, and all other places are free. (A fuzzer, which makes a guard
-// for a few questions, wants few.)
+// Hashes seen lately, all of the sample. A hash is in the cache line that it chooses, and nowhere else, with the age in
+// which it was seen last in its lowest four bits, which are 0 in the sample. An age ends when so many hashes were new
+// to it; what is of the age that runs or of the one before was seen lately, and all other places are free. (A fuzzer,
+// which makes a guard for a few questions, wants few.)
 #ifndef PERHAPS__GUARD_SEEN
 #define PERHAPS__GUARD_SEEN 8192
 #endif

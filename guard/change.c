@@ -114,8 +114,9 @@ static bool is_in_store(struct perhaps_guard *guard, const struct perhaps__guard
     return perhaps__guard_ask_store(guard, change->key, change->length, NULL) == 1;
 }
 
-// A durable filter takes the key, or it is not written. One that the store has already is put aside all the same: it must not be
-// turned away, though only until a crash, and the listing of a rebuild may be over: the next filter gets it as well.
+// A durable filter takes the key, or it is not written. One that the store has already is put aside all the same: it
+// must not be turned away, though only until a crash, and the listing of a rebuild may be over: the next filter gets it
+// as well.
 static int put_key(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
                    const struct change *change)
 {
@@ -129,8 +130,8 @@ static int put_key(struct perhaps_guard *guard, struct perhaps__guard_generation
     return code;
 }
 
-// While the guard is open, the filter in use may lack keys that the store has: those get another copy. Returns whether it put
-// one in, or the code with which a durable filter refused it.
+// While the guard is open, the filter in use may lack keys that the store has: those get another copy. Returns whether
+// it put one in, or the code with which a durable filter refused it.
 static int add_copies(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
                       const struct change *change, bool absent)
 {

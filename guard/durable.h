@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A filter with a journal in front of a store: what it was given is in its file when the call returns.
 //
-// The exact set beside a filter is memory, which a crash takes. So a filter with a journal has none: a key that it does not take
-// was not written. What comes from the store is recorded in batches, which cost one flush each, and then the position that the
-// filter has it up to.
+// The exact set beside a filter is memory, which a crash takes. So a filter with a journal has none: a key that it does
+// not take was not written. What comes from the store is recorded in batches, which cost one flush each, and then the
+// position that the filter has it up to.
 #ifndef PERHAPS_GUARD_DURABLE_H
 #define PERHAPS_GUARD_DURABLE_H
 
@@ -23,12 +23,13 @@ int perhaps__guard_durable_begin(struct perhaps_guard *guard, perhaps_error *err
 
 /* What follows: under perhaps__guard_following.lock and perhaps_guard.exchange. */
 
-// The position goes into the file. Nothing is done where it is there already, and where the filter lacks keys that the store has.
+// The position goes into the file. Nothing is done where it is there already, and where the filter lacks keys that the
+// store has.
 int perhaps__guard_durable_keep(struct perhaps_guard *guard, struct perhaps__guard_generation *generation,
                                 const perhaps_store_position *position, perhaps_error *error);
 
-// The file of the filter in use becomes that of the next one, with the position that it is at, under all stripes as well. 0, or an
-// error, and then it is as it was.
+// The file of the filter in use becomes that of the next one, with the position that it is at, under all stripes as
+// well. 0, or an error, and then it is as it was.
 int perhaps__guard_durable_hand_over(struct perhaps_guard *guard, const struct perhaps__guard_rebuild *rebuild,
                                      perhaps_error *error);
 

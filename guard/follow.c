@@ -349,8 +349,8 @@ void perhaps__guard_follow_saved(struct perhaps_guard *guard, int code)
     }
 }
 
-// A rebuild has its position since it was claimed, and its store must be able to tell what changed since then. What was saved
-// before that is older.
+// A rebuild has its position since it was claimed, and its store must be able to tell what changed since then. What was
+// saved before that is older.
 static bool is_claimed(struct perhaps_guard *guard)
 {
     (void)pthread_mutex_lock(&guard->control.lock);

@@ -43,8 +43,9 @@ static int take_options(const perhaps_plan_options *given, perhaps_plan_options 
 
 /* ---------------------------------------------------------------- reasons */
 
-// Three standard deviations of the estimate of a bloom filter of capacity n are 0.74 sqrt(n) at p = 1 %, and 0.9 sqrt(n) at 10 %
-// (m (e^l - l - 1) / k^2 is its variance, with l = kn/m). A filter made for just its keys is not to be made anew for that.
+// Three standard deviations of the estimate of a bloom filter of capacity n are 0.74 sqrt(n) at p = 1 %, and 0.9
+// sqrt(n) at 10 % (m (e^l - l - 1) / k^2 is its variance, with l = kn/m). A filter made for just its keys is not to be
+// made anew for that.
 static bool is_full(const perhaps_statistics *now, double counted)
 {
     double capacity = (double)now->capacity;

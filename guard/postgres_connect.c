@@ -183,8 +183,8 @@ static int refuse_address(perhaps_error *error, const char *why)
                                why);
 }
 
-// In a URI, a password with an @ or a / of its own ends at that: what follows would be taken for a part of the host, the port
-// or the database, and be shown as such.
+// In a URI, a password with an @ or a / of its own ends at that: what follows would be taken for a part of the host,
+// the port or the database, and be shown as such.
 static bool has_stray_at(const char *address)
 {
     const char *behind = strstr(address, "://");
@@ -249,8 +249,8 @@ static int fail_connect(const struct perhaps__guard_postgres_source *source, per
                                perhaps__guard_postgres_words(PQerrorMessage(source->connection), words, sizeof words));
 }
 
-// Nothing here writes, whatever a query calls; and each statement sees what was committed before it, whatever the role is set
-// to (see begin_snapshot()). A lock_timeout of 0 would wait for ever.
+// Nothing here writes, whatever a query calls; and each statement sees what was committed before it, whatever the role
+// is set to (see begin_snapshot()). A lock_timeout of 0 would wait for ever.
 static int set_session(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
     unsigned wait = source->options->wait_milliseconds;

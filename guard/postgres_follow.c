@@ -2,9 +2,9 @@
 // What changed in a column of a PostgreSQL table, by its log.
 //
 // Transactions are committed in another order than they began, wrote, or drew numbers from a sequence: no number says "all
-// before this was seen". A snapshot does: it names the transactions that were not over. So a position is one, with the number
-// and the sum of tokens of the rows that it saw, and with the signature of the log. New is what was written by transactions
-// that it did not see, and the snapshot of now does.
+// before this was seen". A snapshot does: it names the transactions that were not over. So a position is one, with the
+// number and the sum of tokens of the rows that it saw, and with the signature of the log. New is what was written by
+// transactions that it did not see, and the snapshot of now does.
 #include <perhaps/guard.h>
 
 #include <stdlib.h>
@@ -85,8 +85,8 @@ static int begin_here(perhaps_store_postgres *postgres, bool writes, perhaps_err
     return code;
 }
 
-// Ends what begin_here() began. When not all was well the connection is given up: with the next one, the table is judged anew,
-// which may be another one of that name by then.
+// Ends what begin_here() began. When not all was well the connection is given up: with the next one, the table is
+// judged anew, which may be another one of that name by then.
 static int release(perhaps_store_postgres *postgres, int code, perhaps_error *error)
 {
     struct perhaps__guard_postgres_source *source = &postgres->following.source;
@@ -243,8 +243,8 @@ static int visit_changes(const struct perhaps__guard_postgres_source *source, pe
 }
 
 // A key's rows then are those that it has now, less those that the log says came, and plus those that went. Rows of the
-// partitions that the signature is of: one that is attached after the snapshot was taken is read all the same, with rows that
-// never came.
+// partitions that the signature is of: one that is attached after the snapshot was taken is read all the same, with
+// rows that never came.
 static int each_logged(const struct perhaps__guard_postgres_source *source,
                        const struct perhaps__guard_postgres_log *log, const char *then, perhaps_store_change *change,
                        void *visitor, perhaps_error *error)

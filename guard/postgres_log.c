@@ -8,8 +8,8 @@
 
 /* ---------------------------------------------------------------- names */
 
-// Names have at most 63 bytes; the longest suffix is ".truncate". With a dot in it, a name could be taken for a table's and its
-// column's, so that two columns had one log: then the digest tells where the table's ends.
+// Names have at most 63 bytes; the longest suffix is ".truncate". With a dot in it, a name could be taken for a table's
+// and its column's, so that two columns had one log: then the digest tells where the table's ends.
 static const char names_sql[] =
     "SELECT v.name, pg_catalog.format('%I.%I', n.nspname, v.name), pg_catalog.format('%I.%I', n.nspname, c.relname),"
     " pg_catalog.quote_ident(a.attname),"
@@ -36,10 +36,10 @@ static char *copy(const PGresult *row, int column)
 
 // The operators in it are those of pg_catalog, whoever writes: the function says where to look.
 //
-// It knows the column by its name, which may go: then it notes a gap, as after TRUNCATE, for the owner's write must not fail on
-// the log's account. Whatever else goes wrong with the key is another column of that name. The block that catches this
-// writes nothing, so that it takes no number of a transaction. The type is that of the log's column, without its name, as a
-// collation can be renamed, too.
+// It knows the column by its name, which may go: then it notes a gap, as after TRUNCATE, for the owner's write must not
+// fail on the log's account. Whatever else goes wrong with the key is another column of that name. The block that
+// catches this writes nothing, so that it takes no number of a transaction. The type is that of the log's column,
+// without its name, as a collation can be renamed, too.
 static char *make_body(const struct perhaps__guard_postgres_log *log)
 {
     const char *c = log->column;
@@ -126,13 +126,16 @@ void perhaps__guard_postgres_log_release(struct perhaps__guard_postgres_log *log
 
 /* ---------------------------------------------------------------- is it whole? */
 
-// Whole: the table, the function as it is made here, and its triggers, which fire for everybody, and when this column changes
-// (their conditions stay with a column that is renamed, when another one takes its name), on the table and on each partition (a trigger for each row is PostgreSQL's to copy there). A table that inherits has none of them, and one on another
-// server tells nobody. The table that has the name now, which is locked, must be the one that was judged.
+// Whole: the table, the function as it is made here, and its triggers, which fire for everybody, and when this column
+// changes (their conditions stay with a column that is renamed, when another one takes its name), on the table and on
+// each partition (a trigger for each row is PostgreSQL's to copy there). A table that inherits has none of them, and
+// one on another server tells nobody. The table that has the name now, which is locked, must be the one that was
+// judged.
 //
 // The signature is of whatever must not have changed since a position: the database; of table and partitions the number, the
 // file (another one, when the table was rewritten or emptied) and how they hang together; the column, the function, the
-// triggers, each with the transaction that wrote its row of the catalogue last, which tells a trigger that was off for a while.
+// triggers, each with the transaction that wrote its row of the catalogue last, which tells a trigger that was off for
+// a while.
 static const char find_sql[] =
     "WITH RECURSIVE tree(oid, link) AS (SELECT $1::pg_catalog.oid, ''::pg_catalog.text"
     " UNION ALL SELECT i.inhrelid, i.xmin::pg_catalog.text FROM pg_catalog.pg_inherits i JOIN tree"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 // Little-endian numbers of 64 bits at these places, but for the signature's characters, and at the end the transactions
-// that were under way: each as the difference to the one before, in groups of seven bits, the lowest first, with the high bit
-// in all but the last.
+// that were under way: each as the difference to the one before, in groups of seven bits, the lowest first, with the
+// high bit in all but the last.
 enum {
     AT_WAY = 0,
     AT_SIGNATURE = 8,

@@ -326,8 +326,8 @@ void perhaps__guard_unclaim(struct perhaps_guard *guard)
     (void)pthread_mutex_unlock(&guard->control.lock);
 }
 
-// Until a trigger may begin the next one. A filter that is behind at once may be chance, as somebody wrote during the listing;
-// when the next one is, too, the listings would go on without end, for nothing.
+// Until a trigger may begin the next one. A filter that is behind at once may be chance, as somebody wrote during the
+// listing; when the next one is, too, the listings would go on without end, for nothing.
 static uint64_t pause(const struct perhaps_guard *guard, int result, uint64_t took)
 {
     if (result == 0 && guard->control.behind < 2) {

@@ -36,8 +36,8 @@ struct perhaps__guard_rebuild {
     bool behind;                     // there are changes behind it that the store cannot tell
 };
 
-// A key that is about to be written, under its stripe. `in_store`: it is surely there already, and was, if it was not written
-// since the rebuild began, before that. Afterwards `next` has a copy, or will get one from the listing.
+// A key that is about to be written, under its stripe. `in_store`: it is surely there already, and was, if it was not
+// written since the rebuild began, before that. Afterwards `next` has a copy, or will get one from the listing.
 void perhaps__guard_rebuild_add(struct perhaps_guard *guard, struct perhaps__guard_rebuild *rebuild, const void *key,
                                 size_t length, bool in_store);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Keys that are written, and keys that are listed, while a filter is made. rebuild.h says how they get along. The new filter is
-// not durable before it is whole, and refuses nothing that is not put aside.
+// Keys that are written, and keys that are listed, while a filter is made. rebuild.h says how they get along. The new
+// filter is not durable before it is whole, and refuses nothing that is not put aside.
 #include "rebuild.h"
 
 // The writer's copy. Without a snapshot the listing may have brought one already.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What changed in a column of a SQLite table.
 //
-// A position is a few numbers of 64 bits: the way, the schema's version, and what the way needs. Whatever is compared is read
-// in one transaction. An unknown or broken log, another schema, a row that is not there any more: then nobody knows.
+// A position is a few numbers of 64 bits: the way, the schema's version, and what the way needs. Whatever is compared
+// is read in one transaction. An unknown or broken log, another schema, a row that is not there any more: then nobody
+// knows.
 #include <perhaps/guard.h>
 
 #include <string.h>

@@ -180,8 +180,8 @@ void perhaps__guard_generation_free(const struct perhaps_guard *guard, struct pe
 bool perhaps__guard_overflows(const struct perhaps_guard *guard, const struct perhaps__guard_generation *generation,
                               const void *key, size_t length);
 
-// Puts one copy of a key into the filter, or into the set beside it, or opens the guard: afterwards it is "perhaps". 0; or the code
-// with which a durable filter refused it, and then nothing was done.
+// Puts one copy of a key into the filter, or into the set beside it, or opens the guard: afterwards it is "perhaps". 0;
+// or the code with which a durable filter refused it, and then nothing was done.
 int perhaps__guard_put(struct perhaps_guard *guard, struct perhaps__guard_generation *generation, const void *key,
                        size_t length);
 

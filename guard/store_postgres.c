@@ -204,8 +204,8 @@ static int visit_rows(const struct perhaps__guard_postgres_source *source, visit
     return code;
 }
 
-// One SELECT sees one snapshot at this level too, and takes it when it has the table's lock. That of REPEATABLE READ is taken
-// before: a table that another session rewrote meanwhile (ALTER TABLE, TRUNCATE) is empty to it.
+// One SELECT sees one snapshot at this level too, and takes it when it has the table's lock. That of REPEATABLE READ is
+// taken before: a table that another session rewrote meanwhile (ALTER TABLE, TRUNCATE) is empty to it.
 static int begin_snapshot(const struct perhaps__guard_postgres_source *source, perhaps_error *error)
 {
     return perhaps__guard_postgres_run(source, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", error);

@@ -45,8 +45,8 @@ static inline struct perhaps__guard_sqlite_source perhaps__guard_sqlite_source_o
         .path = sqlite->path, .options = sqlite->options, .kind = sqlite->source.kind};
 }
 
-// The same with the connection, to the file that is at the path now, which is judged: another one may have taken the place of
-// the one that was. On error there is nothing to close. store_sqlite.c
+// The same with the connection, to the file that is at the path now, which is judged: another one may have taken the
+// place of the one that was. On error there is nothing to close. store_sqlite.c
 int perhaps__guard_sqlite_open_another(const perhaps_store_sqlite *sqlite, struct perhaps__guard_sqlite_source *source,
                                        perhaps_error *error);
 

@@ -20,8 +20,8 @@ struct perhaps__bulk_limits {
 extern struct perhaps__bulk_limits perhaps__bulk_limits;
 #endif
 
-// How many keys are best handed over at a time: all, or as many as are sorted together; 0 where it does not matter, for so few
-// keys are never sorted.
+// How many keys are best handed over at a time: all, or as many as are sorted together; 0 where it does not matter, for
+// so few keys are never sorted.
 size_t perhaps__bulk_keys(const struct perhaps__layer *layer, size_t count);
 
 // As add_many() and ask_many() of the layer's view. Memory that is not to be had only makes them slower.

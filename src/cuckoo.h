@@ -32,7 +32,8 @@ struct perhaps__cuckoo {
     bool shared; // threads change it: slots are read and changed word by word, atomically
 };
 
-// Where a key belongs by the first bits of the buckets, which is what the verbs need: computed once, while the memory is awaited.
+// Where a key belongs by the first bits of the buckets, which is what the verbs need: computed once, while the memory
+// is awaited.
 struct perhaps__cuckoo_spots {
     uint64_t fingerprint;
     uint64_t first;
@@ -139,9 +140,10 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_at(const struct perhaps__cuckoo *
 // On x86-64 by one load of 8 bytes wherever they begin. Not all of them need be of one instant: writers change nothing but
 // the bits of their slot, by locked instructions, so that those of every other slot are the same before and after, in each
 // byte. A slot that is being changed while it is read may come out as half of each. That is a wrong hit at worst, or a miss
-// of a fingerprint that is moving, which versions tell, or being removed and the only one. Loads are done in order there, and the compiler
-// takes the instruction for one that reads memory which it does not know, and moves none across it. The thread sanitizer
-// does not know this, and other machines do not do it; they load one or two whole words, atomically.
+// of a fingerprint that is moving, which versions tell, or being removed and the only one. Loads are done in order
+// there, and the compiler takes the instruction for one that reads memory which it does not know, and moves none across
+// it. The thread sanitizer does not know this, and other machines do not do it; they load one or two whole words,
+// atomically.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_load_shared(const struct perhaps__cuckoo *table, uint64_t bit)
 {
 #if defined(__x86_64__) && !PERHAPS_THREAD_SANITIZER

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where many keys belong, four at a time: the values of cuckoo_place.h, by AVX2 and fused multiplication. This file is
-// compiled with the baseline's flags like every other; the attribute lets its functions use what cuckoo_place.c has asked the
-// processor for.
+// compiled with the baseline's flags like every other; the attribute lets its functions use what cuckoo_place.c has
+// asked the processor for.
 //
 // Remainders are taken in doubles, whose 53 bits hold every number that occurs. x / b comes out with an error below 2 / b,
 // by the reciprocal; rounded to a whole q it is off by half and that. So x - q * b, which the fused operation gives exactly,

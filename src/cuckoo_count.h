@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 2: counting the slots of a cuckoo table that are taken. Slots lie one behind the other without gaps, so that buckets do
-// not matter to it: eight slots of f bits are f bytes.
+// Layer 2: counting the slots of a cuckoo table that are taken. Slots lie one behind the other without gaps, so that
+// buckets do not matter to it: eight slots of f bits are f bytes.
 #ifndef PERHAPS_CUCKOO_COUNT_H
 #define PERHAPS_CUCKOO_COUNT_H
 

@@ -26,9 +26,10 @@ struct perhaps__cuckoo_home {
 };
 
 // For remainders by b buckets, b at most 2^52. With 2^(l-1) < b <= 2^l the multiplier is 2^(52+l) / b, rounded up: too large
-// by less than 2^-l of itself, so that the quotients of all x < 2^52 are exact (Granlund and Montgomery 1994). A sum is below
-// 2^32, so that its remainder by the smaller one of b and 2^32 is that by b. The fraction x / b, cut off after 64 bits, times
-// b gives it without a quotient (Lemire, Kaser and Kurz 2019); for b = 1 the multiplier wraps around to 0, and so does it.
+// by less than 2^-l of itself, so that the quotients of all x < 2^52 are exact (Granlund and Montgomery 1994). A sum is
+// below 2^32, so that its remainder by the smaller one of b and 2^32 is that by b. The fraction x / b, cut off after 64
+// bits, times b gives it without a quotient (Lemire, Kaser and Kurz 2019); for b = 1 the multiplier wraps around to 0,
+// and so does it.
 static inline struct perhaps__divider perhaps__cuckoo_divider(uint64_t buckets)
 {
     struct perhaps__divider divider = {.shift = 0};
@@ -67,7 +68,8 @@ PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_fingerprint(uint64_t placed, uint
 #define PERHAPS_CUCKOO_SUM UINT32_C(0x9e3779b1) // a prime near 2^32 times the golden ratio
 
 // H, an odd number of 32 bits. Odd, so that of an even number of buckets none is its own partner. Not a plain multiple, the
-// sums and differences of which would repeat: few buckets would be within reach of each other, and full ones would stay full.
+// sums and differences of which would repeat: few buckets would be within reach of each other, and full ones would stay
+// full.
 PERHAPS_CUCKOO_INLINE uint64_t perhaps__cuckoo_sum(uint64_t base)
 {
     uint32_t product = (uint32_t)base * PERHAPS_CUCKOO_SUM;

@@ -311,8 +311,8 @@ static int read_sections(struct perhaps__decoder *decoder)
                                                          : perhaps__decode_fail_damaged(decoder, "section size");
 }
 
-// Every kind has more than one bit for a key, and no layer of a growing filter is for fewer than the first one was: otherwise the
-// next layer, made for one of the two capacities times the growth, could be of any size.
+// Every kind has more than one bit for a key, and no layer of a growing filter is for fewer than the first one was:
+// otherwise the next layer, made for one of the two capacities times the growth, could be of any size.
 static bool is_capacity(const struct perhaps__fixed_fields *fixed, const struct perhaps__layer_fields *layer)
 {
     bool grows = fixed->at_capacity == PERHAPS_AT_CAPACITY_GROW;

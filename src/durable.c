@@ -44,8 +44,8 @@ static struct perhaps__record record_of(const struct perhaps__change *change, ui
     };
 }
 
-// What was written of records that failed is cut off again, on the disk as well. If that fails too, the journal is in doubt: an
-// operation that was refused may be found in it.
+// What was written of records that failed is cut off again, on the disk as well. If that fails too, the journal is in
+// doubt: an operation that was refused may be found in it.
 static void cut_off(struct perhaps__durable *durable)
 {
     int reason = errno;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Layer 4: changes that are on the disk when the call returns: group commit, and folding.
 //
-// A change is a request. Requests queue; the first thread that finds nobody at work leads: it takes all that are waiting, writes
-// their records with one write and one flush, and then, not before, does them to the filter in the same order. The others
-// wait for it. So a change that could not be recorded was not done, and what replay does is what was done.
+// A change is a request. Requests queue; the first thread that finds nobody at work leads: it takes all that are
+// waiting, writes their records with one write and one flush, and then, not before, does them to the filter in the same
+// order. The others wait for it. So a change that could not be recorded was not done, and what replay does is what was
+// done.
 #ifndef PERHAPS_DURABLE_H
 #define PERHAPS_DURABLE_H
 
@@ -60,8 +61,8 @@ void perhaps__durable_attach(struct perhaps__durable *durable, perhaps_filter *f
 void perhaps__durable_detach(struct perhaps__durable *durable);
 void perhaps__durable_release(struct perhaps__durable *durable);
 
-// An empty journal of durable->identity takes the place of the one there is. 0, or a code, and then the old one may or may not
-// have been replaced.
+// An empty journal of durable->identity takes the place of the one there is. 0, or a code, and then the old one may or
+// may not have been replaced.
 int perhaps__durable_new_journal(struct perhaps__durable *durable, perhaps_error *error);
 
 // Between these two nobody else is busy.
@@ -72,8 +73,8 @@ void perhaps__durable_leave(struct perhaps__durable *durable);
 int perhaps__durable_mend(struct perhaps__durable *durable, perhaps_error *error);
 int perhaps__durable_fold(struct perhaps__durable *durable, perhaps_error *error);
 
-// Inside: a folding that puts a filter into the file, its own or another. *replaced tells whether it is there, also when the rest
-// has failed.
+// Inside: a folding that puts a filter into the file, its own or another. *replaced tells whether it is there, also
+// when the rest has failed.
 int perhaps__durable_put(struct perhaps__durable *durable, const perhaps_filter *filter, bool *replaced,
                          perhaps_error *error);
 

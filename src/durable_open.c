@@ -372,7 +372,8 @@ static int check_hand_over(const perhaps_filter *from, const perhaps_filter *to,
     return status < 0 ? fail_code(error, status, durable_of(from)->target) : PERHAPS_OK;
 }
 
-// When the file is that of the new filter there is no way back, and what has failed behind that is mended before the next change.
+// When the file is that of the new filter there is no way back, and what has failed behind that is mended before the
+// next change.
 static int hand_over(struct perhaps__durable *durable, perhaps_filter *to, perhaps_error *error)
 {
     perhaps_error own = {.size = sizeof own};

@@ -84,8 +84,8 @@ static bool is_temporary(const char *name)
     return skip_number(&name) && *name++ == '-' && skip_number(&name) && strcmp(name, ".tmp") == 0;
 }
 
-// A process that has just made its file and not yet locked it finds that it is gone, and makes another one. The file that was
-// opened may have been renamed since, and its name be that of the next one.
+// A process that has just made its file and not yet locked it finds that it is gone, and makes another one. The file
+// that was opened may have been renamed since, and its name be that of the next one.
 static void remove_if_dead(int directory, const char *name)
 {
     int file = openat(directory, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -19,7 +19,8 @@ struct perhaps__replacement {
 };
 
 // All return false with errno set. Beginning makes a temporary file beside the target, with the owner and
-// permissions that it is to have, and removes those that dead processes left there. Putting flushes it and renames it; the file stays open.
+// permissions that it is to have, and removes those that dead processes left there. Putting flushes it and renames it;
+// the file stays open.
 bool perhaps__replacement_begin(struct perhaps__replacement *replacement);
 bool perhaps__replacement_put(struct perhaps__replacement *replacement);
 

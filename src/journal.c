@@ -338,8 +338,8 @@ static bool is_current(const struct perhaps__journal *journal, const struct perh
            head->filter_checksum == identity->checksum;
 }
 
-// The crash came between folding and the replacement of the journal: what was acknowledged is in the filter. There can be more
-// in the journal only where operations failed and could not be cut off.
+// The crash came between folding and the replacement of the journal: what was acknowledged is in the filter. There can
+// be more in the journal only where operations failed and could not be cut off.
 static bool is_folded(const struct perhaps__journal *journal, const struct perhaps__identity *identity)
 {
     return journal->head.id == identity->id && journal->head.generation == identity->generation - 1 &&
@@ -442,8 +442,8 @@ static bool can_do(const struct place *place, const perhaps_filter *filter)
     return place->type != PERHAPS_RECORD_REMOVE || filter->view.remove_many != NULL;
 }
 
-// Where the last clear is: what was done before it is forgotten, positions as well, and need not be done. (A clear takes as long as the filter
-// is large, and a record of one is 32 bytes.)
+// Where the last clear is: what was done before it is forgotten, positions as well, and need not be done. (A clear
+// takes as long as the filter is large, and a record of one is 32 bytes.)
 static uint64_t find_beginning(const struct perhaps__journal *journal)
 {
     struct next_void next = {.end = PERHAPS_JOURNAL_HEAD, .from = UINT64_MAX};

@@ -73,12 +73,12 @@ uint8_t *perhaps__record_write(uint8_t *bytes, uint64_t seed, const struct perha
 
 struct perhaps__journal;
 
-// Where the bytes of a journal are that are not in memory. Whoever reads it asks for more only when what it has says that there is
-// more, so that a file with a hole of a TiB in it costs nothing.
+// Where the bytes of a journal are that are not in memory. Whoever reads it asks for more only when what it has says
+// that there is more, so that a file with a hole of a TiB in it costs nothing.
 struct perhaps__journal_rest {
     void *context;
-    // Makes the first `end` bytes those of journal->bytes, and journal->held that many or more. There are journal->size, which
-    // becomes less when the file turns out to be shorter. 0, or a code.
+    // Makes the first `end` bytes those of journal->bytes, and journal->held that many or more. There are
+    // journal->size, which becomes less when the file turns out to be shorter. 0, or a code.
     int (*bring)(struct perhaps__journal *journal, uint64_t end, perhaps_error *error);
     // Whether everything behind the bytes that are in memory is zero: 1, 0, or a code.
     int (*is_zero)(const struct perhaps__journal *journal, perhaps_error *error);
@@ -102,8 +102,8 @@ struct perhaps__journal {
 int perhaps__journal_read(struct perhaps__journal *journal, const struct perhaps__identity *identity,
                           perhaps_error *error);
 
-// Does to a filter what a journal that was read says: all that the filter does not have. 0, or PERHAPS_E_MEMORY, and then the
-// filter is good for nothing.
+// Does to a filter what a journal that was read says: all that the filter does not have. 0, or PERHAPS_E_MEMORY, and
+// then the filter is good for nothing.
 int perhaps__journal_replay(const struct perhaps__journal *journal, perhaps_filter *filter, perhaps_error *error);
 
 #endif

@@ -59,8 +59,8 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-// Room for `end` bytes. At first as many as the disk holds of the file, which is all of it, but for its holes; then, because the
-// records go on that were found so far, twice as many.
+// Room for `end` bytes. At first as many as the disk holds of the file, which is all of it, but for its holes; then,
+// because the records go on that were found so far, twice as many.
 static bool make_room(struct perhaps__journal_copy *copy, uint64_t end)
 {
     uint64_t most = copy->journal.size;

@@ -61,8 +61,9 @@ struct perhaps__layer_operations {
     // Whether keys that look alike to `finer` look alike to `coarser` too, so that the one folds into the other; and that,
     // bucket by bucket: NULL in kinds without removal from layers.
     bool (*folds)(const struct perhaps__layer *finer, const struct perhaps__layer *coarser);
-    // Moves the keys of a bucket to another layer that this one folds into, adding each before it is taken. 0, or a code when
-    // one finds no room: it and those after it stay. Readers may be there, in layers with stripes; writers are kept out.
+    // Moves the keys of a bucket to another layer that this one folds into, adding each before it is taken. 0, or a
+    // code when one finds no room: it and those after it stay. Readers may be there, in layers with stripes; writers
+    // are kept out.
     int (*move_bucket)(struct perhaps__layer *from, struct perhaps__layer *into, uint64_t bucket);
     // What is done in a region when large batches are sorted, or NULL where that cannot be.
     const struct perhaps__visits *(*visits)(const struct perhaps__layer *layer);

@@ -386,8 +386,8 @@ size_t perhaps__layers_add(perhaps_filter *filter, const uint64_t *hashes, size_
 
 /* ---------------------------------------------------------------- removing */
 
-// The layer to take a key from: the largest of those that match, if it folds into all the others. NULL when there is none, or
-// when it does not (*ambiguous then).
+// The layer to take a key from: the largest of those that match, if it folds into all the others. NULL when there is
+// none, or when it does not (*ambiguous then).
 //
 // Why that one: every key that is held has a fingerprint in a layer which takes it for that key. The one found here may be
 // another key's. But what this layer cannot tell apart, the others that match cannot either, and in one of them is the

@@ -5,8 +5,8 @@
 
 #include "filter.h"
 
-// The view of a filter with several layers: every layer is asked, the newest first; where threads may compact the filter, the
-// largest first.
+// The view of a filter with several layers: every layer is asked, the newest first; where threads may compact the
+// filter, the largest first.
 struct perhaps__view perhaps__layers_view(const perhaps_filter *filter);
 
 // Adds to the newest layer what no layer has, as far as capacity allows, and grows if the filter does. As

@@ -139,7 +139,8 @@ static __attribute__((noinline)) bool is_repeated(const struct perhaps__view *vi
     return repeated;
 }
 
-// Whether the last entry of a region may be of this key too: the only case in which a position can be one of those before it.
+// Whether the last entry of a region may be of this key too: the only case in which a position can be one of those
+// before it.
 static inline bool may_repeat(const struct perhaps__sorter *sorter, uint32_t region, uint32_t key)
 {
     uint32_t last = *stage_entry(sorter, region, sorter->count[region] - 1); // also when the region has begun again

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Layer 1: the positions of many keys, sorted by region of the array, for kinds whose keys have k cells anywhere in it: the
-// bits of bloom, the counters of counting. They are set or looked at while their region is in the second-level cache, so that
-// the memory is read and written through, and not at random. What it needs beside the filter is the caller's.
+// bits of bloom, the counters of counting. They are set or looked at while their region is in the second-level cache,
+// so that the memory is read and written through, and not at random. What it needs beside the filter is the caller's.
 //
 // Bytes, answers and counts are those of one key after the other. The positions of a region stay in the order of their keys,
 // so whoever comes first to a cell that is clear finds it so; and a key is absent if one of its cells is clear.

@@ -9,8 +9,8 @@
 
 /* ---------------------------------------------------------------- life */
 
-// One lock for about four cache lines, so that writers rarely meet; at most 16 KiB, so that locks stay in the first-level cache. At
-// least as many as blocked needs for its regions.
+// One lock for about four cache lines, so that writers rarely meet; at most 16 KiB, so that locks stay in the
+// first-level cache. At least as many as blocked needs for its regions.
 static uint64_t stripes_for(uint64_t payload_size)
 {
     uint64_t count = 1024;

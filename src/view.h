@@ -31,8 +31,9 @@ struct perhaps__divider {
 
 // What kernels count as they change a payload, since it was made, loaded or cleared. Each uses what applies to it.
 //
-// Slots, counters and bits are as many as the payload has. Keys, copies (in counters) and removals know no such limit: merges
-// double them, and a file may say anything. They stay at 2^64 - 1, and whether there is anything is never decided by them.
+// Slots, counters and bits are as many as the payload has. Keys, copies (in counters) and removals know no such limit:
+// merges double them, and a file may say anything. They stay at 2^64 - 1, and whether there is anything is never
+// decided by them.
 struct perhaps__tally {
     uint64_t keys;      // adds of keys that were surely absent
     uint64_t used;      // bits set, counters above zero, slots taken; not kept by kinds that count when asked

@@ -81,7 +81,8 @@ static inline uint64_t perhaps__bit_set_shared(uint64_t *words, uint64_t bit)
 // Bits set in `count` words.
 uint64_t perhaps__count_bits(const uint64_t *words, uint64_t count);
 
-// How many cells of `width` bits (4, 8 or 16; words_cells.h) are above zero in `count` words, and how many have every bit set.
+// How many cells of `width` bits (4, 8 or 16; words_cells.h) are above zero in `count` words, and how many have every
+// bit set.
 struct perhaps__cells {
     uint64_t used;
     uint64_t full;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counting for AVX2. This file is compiled with the baseline's flags like every other; the attribute below lets its functions
-// use AVX2, and words.c calls them only where the processor has it.
+// Counting for AVX2. This file is compiled with the baseline's flags like every other; the attribute below lets its
+// functions use AVX2, and words.c calls them only where the processor has it.
 #if defined(__x86_64__)
 
 #include "words.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An allocator for SQLite that fails when it is told to. Tests that use it are programs of their own, because SQLite takes one
-// only before it is used.
+// An allocator for SQLite that fails when it is told to. Tests that use it are programs of their own, because SQLite
+// takes one only before it is used.
 #ifndef PERHAPS_TESTS_SCARCE_SQLITE_H
 #define PERHAPS_TESTS_SCARCE_SQLITE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The same answers whoever asks, and however keys come: keys that look alike beside removals, batches of any size, replaying,
-// folds in slices, and bytes whose parts do not belong together.
+// The same answers whoever asks, and however keys come: keys that look alike beside removals, batches of any size,
+// replaying, folds in slices, and bytes whose parts do not belong together.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,8 +24,9 @@ static uint64_t next_random(void)
 /* ---------------------------------------------------------------- a removal that moves a fingerprint */
 
 #ifdef PERHAPS_TEST_SUPPORT
-// Two keys of one fingerprint whose buckets are each other's, and one that is in the way of the first. What writers do between the
-// looks of a reader at the two buckets: the fingerprint that it is about to see goes, and stands where it has looked.
+// Two keys of one fingerprint whose buckets are each other's, and one that is in the way of the first. What writers do
+// between the looks of a reader at the two buckets: the fingerprint that it is about to see goes, and stands where it
+// has looked.
 static struct {
     perhaps_filter *filter;
     uint64_t held;

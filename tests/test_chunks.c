@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is known of chunks: buckets that lie in two of them, counts that the header made up, and which of several damaged ones
-// is told. Answers and statistics by first touch: test_touch.c.
+// What is known of chunks: buckets that lie in two of them, counts that the header made up, and which of several
+// damaged ones is told. Answers and statistics by first touch: test_touch.c.
 #include <stdlib.h>
 
 #include "support_view.h"
@@ -41,8 +41,8 @@ static void assert_all_present(struct support_bytes bytes, uint64_t keys, uint64
     perhaps_free(filter);
 }
 
-// A full table of two chunks, whose buckets do not divide a chunk: whichever part of the one between them is damaged, its keys are
-// not absent because the other part is good.
+// A full table of two chunks, whose buckets do not divide a chunk: whichever part of the one between them is damaged,
+// its keys are not absent because the other part is good.
 static void test_a_bucket_in_two_chunks(void **state)
 {
     static const perhaps_options shapes[] = {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Filters with a journal: what was done is there when the file is opened again, whatever became of the process, in every kind.
+// Filters with a journal: what was done is there when the file is opened again, whatever became of the process, in
+// every kind.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,8 +260,8 @@ static void check_readers_position(const char *path, const void *expected, size_
     perhaps_free(reader);
 }
 
-// Positions of every length are there when the call has returned, without folding; one that is none as well, and one that a clear
-// drops.
+// Positions of every length are there when the call has returned, without folding; one that is none as well, and one
+// that a clear drops.
 static void test_position(void **state)
 {
     char *path = support_path(state, "filter");

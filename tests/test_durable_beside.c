@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What lies beside a filter that has a journal: journals of other filters and other times, torn ones, ones of holes, and one that is folded while
-// it is being opened. And what a journal takes from its readers and writers: first touch, scrubbing, compacting.
+// What lies beside a filter that has a journal: journals of other filters and other times, torn ones, ones of holes,
+// and one that is folded while it is being opened. And what a journal takes from its readers and writers: first touch,
+// scrubbing, compacting.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,8 +154,8 @@ static void test_torn_end(void **state)
 
 #define TIB (INT64_C(1) << 40)
 
-// A durable filter of hashes whose journal ends with a full record of the hash 0: half a MiB of zeros, which a copy may leave out of
-// the disk.
+// A durable filter of hashes whose journal ends with a full record of the hash 0: half a MiB of zeros, which a copy may
+// leave out of the disk.
 static uint64_t make_with_zeros(const char *path, const char *name)
 {
     perhaps_filter *filter =
@@ -205,7 +206,8 @@ static void check_holes(const char *path, bool durable, int expected, uint64_t e
     assert_true(support_memory_is_clean(&memory));
 }
 
-// Holes cost neither memory nor time, wherever they are: in a record, behind the last, or before what is damage because of it.
+// Holes cost neither memory nor time, wherever they are: in a record, behind the last, or before what is damage because
+// of it.
 static void test_holes(void **state)
 {
     char *path = support_path(state, "filter");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every file operation of a durable filter fails once, in every way that it can; the process is killed before each of them and at
-// random moments, N times of the latter (test_durable_faults N). What was acknowledged is there afterwards, exactly.
+// Every file operation of a durable filter fails once, in every way that it can; the process is killed before each of
+// them and at random moments, N times of the latter (test_durable_faults N). What was acknowledged is there afterwards,
+// exactly.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@
 
 #include "support_faults.h"
 
-// A killed process loses nothing that was written, flushed or not; what is flushed when is told by the order of operations. So
-// flushing would only take time, of which random moments have some.
+// A killed process loses nothing that was written, flushed or not; what is flushed when is told by the order of
+// operations. So flushing would only take time, of which random moments have some.
 static struct perhaps__file_operations unflushed;
 
 static int flush_nothing(int file)
@@ -136,8 +137,8 @@ static int fold(perhaps_filter *filter)
     return perhaps_fold_journal(filter, NULL);
 }
 
-// The promise, in one place: a record is flushed before the call returns; the filter is flushed, put into place, and its directory
-// flushed, before the journal is replaced, likewise.
+// The promise, in one place: a record is flushed before the call returns; the filter is flushed, put into place, and
+// its directory flushed, before the journal is replaced, likewise.
 static void test_order_of_operations(void **state)
 {
     static const enum operation add[] = {WRITE, FLUSH_DATA};
@@ -156,8 +157,8 @@ static void test_order_of_operations(void **state)
 
 /* ---------------------------------------------------------------- failures */
 
-// All steps, on a filter that is not durable where that failed to begin. A step that fails is tried again, as users do; how many
-// failed.
+// All steps, on a filter that is not durable where that failed to begin. A step that fails is tried again, as users do;
+// how many failed.
 static unsigned tell(const struct story *story, perhaps_filter *filter)
 {
     unsigned failed = 0;
@@ -236,8 +237,8 @@ static void save_elsewhere(void **state)
     perhaps_free(cleaner);
 }
 
-// The disk is gone from some operation on: the steps that were done until then are there when it is back. The one that failed
-// may be, too, if it could neither be written nor cut off.
+// The disk is gone from some operation on: the steps that were done until then are there when it is back. The one that
+// failed may be, too, if it could neither be written nor cut off.
 static void test_disk_gone(void **state)
 {
     struct story story = make_story(state);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Guards on a filter with a journal: what was written through them, or taken over from the store, is in the file when the call
-// returns, whatever becomes of the process, N times at random moments (test_guard_durable N).
+// Guards on a filter with a journal: what was written through them, or taken over from the store, is in the file when
+// the call returns, whatever becomes of the process, N times at random moments (test_guard_durable N).
 #include "durable_guards.h"
 
 #include <pthread.h>
@@ -98,8 +98,8 @@ static void test_journal_that_cannot_be_written(void **state)
     perhaps_guard_free(guard);
 }
 
-// The disk is full somewhere between the first change and the position behind the last, and then the program ends. The removals that
-// are in the journal are not done once more.
+// The disk is full somewhere between the first change and the position behind the last, and then the program ends. The
+// removals that are in the journal are not done once more.
 static void test_journal_that_is_cut(void **state)
 {
     install_log();

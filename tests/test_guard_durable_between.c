@@ -164,7 +164,8 @@ static void test_removals_between(void **state)
     }
 }
 
-// Who takes nothing out puts no second copy in where a key is "perhaps" already: its copy is another's, of which nobody knows.
+// Who takes nothing out puts no second copy in where a key is "perhaps" already: its copy is another's, of which nobody
+// knows.
 static void test_copies_that_are_not_there(void **state)
 {
     const struct setting writers = {.flags = PERHAPS_GUARD_OUTSIDE_WRITERS};

@@ -199,8 +199,8 @@ static void *catch_up_beside(void *guard)
     return &code;
 }
 
-// A table that is emptied and filled again, in one transaction, while a catch-up begins: a snapshot from before sees no row of
-// it, and would say of a key that it has gone whose other row was deleted before.
+// A table that is emptied and filled again, in one transaction, while a catch-up begins: a snapshot from before sees no
+// row of it, and would say of a key that it has gone whose other row was deleted before.
 static void test_a_table_that_is_filled_anew(void **state)
 {
     install_log();

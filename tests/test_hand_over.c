@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A filter that takes the place of another in a file with a journal: every file operation fails once, and the process is killed
-// before each of them and at random moments, N times of the latter (test_hand_over N). There is always the one or the other, whole.
+// A filter that takes the place of another in a file with a journal: every file operation fails once, and the process
+// is killed before each of them and at random moments, N times of the latter (test_hand_over N). There is always the
+// one or the other, whole.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The bytes of a journal: every truncation gives what had been acknowledged, every flipped bit is refused, and so is everything
-// that no writer writes.
+// The bytes of a journal: every truncation gives what had been acknowledged, every flipped bit is refused, and so is
+// everything that no writer writes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,7 +349,8 @@ static int flush_nothing(int file)
     return 0;
 }
 
-// A layer that cannot be made: the add fails, nothing has changed, and replaying does not do what was not done, though it could.
+// A layer that cannot be made: the add fails, nothing has changed, and replaying does not do what was not done, though
+// it could.
 static void test_void_records(void **state)
 {
     char *path = support_path(state, "filter");

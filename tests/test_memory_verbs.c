@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each allocation of every verb of every kind fails once: a clean error, nothing left behind, nothing changed; and then, with
-// memory, the verb succeeds.
+// Each allocation of every verb of every kind fails once: a clean error, nothing left behind, nothing changed; and
+// then, with memory, the verb succeeds.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

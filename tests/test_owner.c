@@ -289,8 +289,8 @@ static void test_group_is_kept(void **state)
     free(path);
 }
 
-// A system that does not let go of a file is no reason not to save; one that cannot say whose it is, is: nothing is known then
-// of who may read it.
+// A system that does not let go of a file is no reason not to save; one that cannot say whose it is, is: nothing is
+// known then of who may read it.
 static void test_refusals(void **state)
 {
     gid_t group = 0;

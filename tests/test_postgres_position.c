@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Positions in a PostgreSQL store, as bytes: snapshots of any transactions, more of them than there is room for, and bytes that
-// nobody wrote.
+// Positions in a PostgreSQL store, as bytes: snapshots of any transactions, more of them than there is room for, and
+// bytes that nobody wrote.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

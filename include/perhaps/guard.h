@@ -149,10 +149,10 @@ typedef struct perhaps_store_options {
  * The store is the file that is at `path` (a relative one is looked up where the process then is). Each question looks, with
  * one stat(), whether another file is there than the one that is open, as after a rename() over it or when a symbolic link
  * points elsewhere: then that one is opened and judged, and answers. A question that begins after the replacement is
- * never answered from the file that was there before. A listing judges the file that it opens as well. When there is no file, or not one that can be a store, each question
- * is an error until there is. A file that is overwritten in place, without SQLite, is damage. A filter knows nothing of
- * all this: keys of the new file are answered "surely absent" until a guard has noticed, by perhaps_guard_catch_up(), and
- * rebuilt.
+ * never answered from the file that was there before. A listing judges the file that it opens as well. When there is no
+ * file, or not one that can be a store, each question is an error until there is. A file that is overwritten in place,
+ * without SQLite, is damage. A filter knows nothing of all this: keys of the new file are answered "surely absent"
+ * until a guard has noticed, by perhaps_guard_catch_up(), and rebuilt.
  *
  * perhaps_store_sqlite_count() stores the number of distinct keys in *count: what a filter for the whole store
  * must be sized for. O(rows) with an index; without one, and where there are both texts and blobs, they are
@@ -160,7 +160,8 @@ typedef struct perhaps_store_options {
  *
  * perhaps_store_sqlite_open_options() opens a column or a query, with or without a canonical form. A NOCASE column is taken
  * with PERHAPS_CANONICAL_LOWER, an RTRIM one with PERHAPS_CANONICAL_RTRIM. Of a query, SQLite asks for texts and blobs one
- * after the other, in one transaction. Also PERHAPS_E_OPTION, and PERHAPS_E_ARGUMENT for a query that SQLite does not take. */
+ * after the other, in one transaction. Also PERHAPS_E_OPTION, and PERHAPS_E_ARGUMENT for a query that SQLite does not
+ * take. */
 typedef struct perhaps_store_sqlite perhaps_store_sqlite;
 PERHAPS_API int perhaps_store_sqlite_open(const char *path, const char *table, const char *column,
                                           unsigned busy_milliseconds, perhaps_store_sqlite **sqlite,
@@ -176,7 +177,8 @@ PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite)
 
 /* A column or a query of a PostgreSQL database (13 or newer) as a store. `conninfo` is what libpq takes: "dbname=shop
  * host=/run/postgresql" or a URI "postgresql://..."; what it does not say comes from libpq's environment variables. All
- * sessions are read-only, but for a log (perhaps_store_postgres_install_log()). Names are compared exactly, as pg_class has them: upper and lower case are two names.
+ * sessions are read-only, but for a log (perhaps_store_postgres_install_log()). Names are compared exactly, as pg_class
+ * has them: upper and lower case are two names.
  *
  * A key is in the store when a row has exactly its bytes in the column: text, varchar or bytea, or a domain over one. NULL
  * is no key. Text is taken as the server keeps it, without conversion.
@@ -184,10 +186,10 @@ PERHAPS_API int perhaps_store_sqlite_indexed(const perhaps_store_sqlite *sqlite)
  * Refused with PERHAPS_E_UNSUPPORTED, naming the column and the reason, is a column whose equality is not bytewise:
  * a collation that is not deterministic; char(n), which ignores spaces at the end (taken with PERHAPS_CANONICAL_RTRIM);
  * citext; numbers, dates, uuid, and every other type; also a system column or one of a foreign table (another server
- * compares); a server whose encoding is neither UTF8 nor SQL_ASCII, as texts have other bytes inside than outside; a standby,
- * which lags behind the writes that it should know of; a server older than 13; and everything where perhaps was built
- * without PostgreSQL (-DPERHAPS_POSTGRES=OFF), or finds no libpq, which it loads when the first store is opened. The
- * column is judged anew with each new connection.
+ * compares); a server whose encoding is neither UTF8 nor SQL_ASCII, as texts have other bytes inside than outside; a
+ * standby, which lags behind the writes that it should know of; a server older than 13; and everything where perhaps
+ * was built without PostgreSQL (-DPERHAPS_POSTGRES=OFF), or finds no libpq, which it loads when the first store is
+ * opened. The column is judged anew with each new connection.
  *
  * Returns 0; PERHAPS_E_IO (no connection, a lock held for longer than wait_milliseconds, an error of the server; the text
  * has the server's own words); PERHAPS_E_UNSUPPORTED; PERHAPS_E_ARGUMENT (NULL, no such table or column: the text names
@@ -269,18 +271,18 @@ enum perhaps_sqlite_way {
 };
 
 /* Fills *changes with callbacks on a store, valid until that is closed. `appended` 1: by row ids, on your word; 0: by the
- * log where there is one that is whole, otherwise by version, which is all there is for a query or a canonical form. perhaps_store_sqlite_way() tells which of them holds now (enum
- * perhaps_sqlite_way), or is negative: an error.
+ * log where there is one that is whole, otherwise by version, which is all there is for a query or a canonical form.
+ * perhaps_store_sqlite_way() tells which of them holds now (enum perhaps_sqlite_way), or is negative: an error.
  *
  * A log that was removed, or changed, or restored with its database from a copy, is noticed, and so is a changed schema:
  * each_change then returns 1, as it does when another file has taken the place of the one that is followed; the next listing
  * goes over to that. `position` is PERHAPS_E_IO then: the filter has no position in the new file. A guard through which all
- * writes go (one without flags) does not go over, because nothing tells of which file its filter in use is: after a rebuild it
- * answers from the new file, but perhaps_guard_save() is PERHAPS_E_IO, and so is the rebuild itself where the filter has a
- * journal, until store and guard are made anew. What is not noticed: writes
- * with triggers switched off, or with writable_schema, and sqlite3_blob_write(), which SQLite refuses where the column has an
- * index. REPLACE deletes rows
- * without telling triggers unless recursive_triggers is on: the keys of these stay in the filter, which is safe.
+ * writes go (one without flags) does not go over, because nothing tells of which file its filter in use is: after a
+ * rebuild it answers from the new file, but perhaps_guard_save() is PERHAPS_E_IO, and so is the rebuild itself where
+ * the filter has a journal, until store and guard are made anew. What is not noticed: writes with triggers switched
+ * off, or with writable_schema, and sqlite3_blob_write(), which SQLite refuses where the column has an index. REPLACE
+ * deletes rows without telling triggers unless recursive_triggers is on: the keys of these stay in the filter, which is
+ * safe.
  *
  * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (appended: a view, or a table without row ids), PERHAPS_E_IO,
  * PERHAPS_E_MEMORY. */
@@ -307,16 +309,17 @@ PERHAPS_API int perhaps_store_sqlite_remove_log(const char *path, const char *ta
  * began, wrote, and were committed. A listing and its position see one snapshot.
  *
  * A position is believed only when the log has exactly the rows that it had there (their number, and the sum of random
- * tokens), in the same database, for the same table, unaltered (numbers and versions of the table, its partitions, the column,
- * the triggers and their function, and the table's file). Otherwise each_change returns 1: after TRUNCATE, after ALTER TABLE,
- * VACUUM FULL or CLUSTER of the table, when a partition is made, attached or detached, when a trigger was switched off for a
- * while, when the log was emptied, removed or forgotten by another filter's guard, and in a database that was restored from
- * a dump. A standby that was promoted, or a server that was restored from a copy of its files, is believed when its log
- * is that of the position, and then its table is, too; what another history wrote is noticed whatever the transactions'
- * numbers are. What is not noticed: writes past the triggers (a superuser's changes of catalogues or files).
+ * tokens), in the same database, for the same table, unaltered (numbers and versions of the table, its partitions, the
+ * column, the triggers and their function, and the table's file). Otherwise each_change returns 1: after TRUNCATE,
+ * after ALTER TABLE, VACUUM FULL or CLUSTER of the table, when a partition is made, attached or detached, when a
+ * trigger was switched off for a while, when the log was emptied, removed or forgotten by another filter's guard, and
+ * in a database that was restored from a dump. A standby that was promoted, or a server that was restored from a copy
+ * of its files, is believed when its log is that of the position, and then its table is, too; what another history
+ * wrote is noticed whatever the transactions' numbers are. What is not noticed: writes past the triggers (a superuser's
+ * changes of catalogues or files).
  *
- * The role needs SELECT on table and log, and for perhaps_guard_forget(), the only call that writes, also INSERT and DELETE on
- * the log. Row security must not hide rows of either from it.
+ * The role needs SELECT on table and log, and for perhaps_guard_forget(), the only call that writes, also INSERT and
+ * DELETE on the log. Row security must not hide rows of either from it.
  *
  * Returns 0, PERHAPS_E_ARGUMENT (NULL), PERHAPS_E_UNSUPPORTED (no log is installed, or not a whole one; a view, a query or a
  * canonical form, which have none; a role without SELECT on the whole table or on the log, which may be able to list all the
@@ -327,22 +330,22 @@ PERHAPS_API int perhaps_store_postgres_changes(perhaps_store_postgres *postgres,
 
 /* Installs the log for a column (options of schema, table and column alone), in one transaction: in the schema of the table,
  * the table "perhaps_log.TABLE.COLUMN" and a function of that name (where that is longer than 54 bytes, or one of the names
- * has a dot in it, with a digest in the place of the names), and four triggers that call it. They fire for every session, replication included, and write a row
- * for an insert or a delete, two for an update that changes the key, one for TRUNCATE. Installed already: nothing is done. Or
- * removes all of it. The session is the only one that may write, and ends with the call. Writers wait for it, and it for
- * those that are at work, as long as wait_milliseconds. The log grows until perhaps_guard_forget(). Remove it
- * before the column is renamed: it is found by that name. When that was forgotten, writes to the table go on, and the log
- * tells that it missed them: who follows is told that the database cannot say what changed, and makes the filter anew, once
- * the column is renamed back. Do not rename or drop the log itself, nor rename the schema that it is in: writes to the table
- * would fail until it is there again under its name.
+ * has a dot in it, with a digest in the place of the names), and four triggers that call it. They fire for every
+ * session, replication included, and write a row for an insert or a delete, two for an update that changes the key, one
+ * for TRUNCATE. Installed already: nothing is done. Or removes all of it. The session is the only one that may write,
+ * and ends with the call. Writers wait for it, and it for those that are at work, as long as wait_milliseconds. The log
+ * grows until perhaps_guard_forget(). Remove it before the column is renamed: it is found by that name. When that was
+ * forgotten, writes to the table go on, and the log tells that it missed them: who follows is told that the database
+ * cannot say what changed, and makes the filter anew, once the column is renamed back. Do not rename or drop the log
+ * itself, nor rename the schema that it is in: writes to the table would fail until it is there again under its name.
  *
  * The role must own the table, and be allowed to create in its schema. Writers need no rights on the log; another role
  * that follows the store needs those named above: GRANT SELECT, INSERT, DELETE ON "perhaps_log.TABLE.COLUMN" TO ROLE.
  *
- * Returns 1 (done), 0 (there was nothing to do); PERHAPS_E_UNSUPPORTED (what perhaps_store_postgres_open() refuses, a view, a
- * table that others inherit from or with a partition on another server, or other things have these names); PERHAPS_E_IO (also
- * a role without the right, a lock held for longer); PERHAPS_E_ARGUMENT; PERHAPS_E_OPTION; PERHAPS_E_MEMORY. When it fails
- * nothing has changed. */
+ * Returns 1 (done), 0 (there was nothing to do); PERHAPS_E_UNSUPPORTED (what perhaps_store_postgres_open() refuses, a
+ * view, a table that others inherit from or with a partition on another server, or other things have these names);
+ * PERHAPS_E_IO (also a role without the right, a lock held for longer); PERHAPS_E_ARGUMENT; PERHAPS_E_OPTION;
+ * PERHAPS_E_MEMORY. When it fails nothing has changed. */
 PERHAPS_API int perhaps_store_postgres_install_log(const char *conninfo, const perhaps_store_options *options,
                                                    perhaps_error *error);
 PERHAPS_API int perhaps_store_postgres_remove_log(const char *conninfo, const perhaps_store_options *options,
@@ -493,12 +496,14 @@ typedef struct perhaps_guard_options {
  *   rate below p/ln 2 = 1.44 p is not meant to raise it.
  *
  * One distinct key in 16, chosen by its hash, takes part. A key that repeats counts once, as long as fewer than 2^13 other
- * keys of the sample came between, but for one in a hundred whose place was needed: one hot absent key raises nothing, however often it is asked for. Where only some
- * "perhaps" answers are reported, those turned away count that much less. While the guard is degraded, nothing counts. */
+ * keys of the sample came between, but for one in a hundred whose place was needed: one hot absent key raises nothing,
+ * however often it is asked for. Where only some "perhaps" answers are reported, those turned away count that much
+ * less. While the guard is degraded, nothing counts. */
 
 /* Makes a guard with all counters 0, released with perhaps_guard_free() (NULL allowed), which cancels a rebuild that is
  * running, waits for it, and frees the filter unless that is borrowed.
- * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION, PERHAPS_E_MEMORY; PERHAPS_E_IO: the journal of `adopted` cannot be written. */
+ * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION, PERHAPS_E_MEMORY; PERHAPS_E_IO: the journal of `adopted` cannot be
+ * written. */
 PERHAPS_API int perhaps_guard_create(const perhaps_guard_options *options, perhaps_guard **guard, perhaps_error *error);
 PERHAPS_API void perhaps_guard_free(perhaps_guard *guard);
 
@@ -557,7 +562,8 @@ typedef int perhaps_guard_write(void *context, const void *key, size_t length, p
  *
  *   1   The key was surely absent before.
  *   0   It may have been there before; it is present from now on.
- *   <0  The error of `write`; the copy stays in the filter, as residue. Of a filter with a journal also PERHAPS_E_IO and what
+ *   <0  The error of `write`; the copy stays in the filter, as residue. Of a filter with a journal also PERHAPS_E_IO
+ *   and what
  *       perhaps_add() says; `write` was not called. PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (a CALLER
  *       filter, or a guard that FOLLOWS): nothing was done, `write` was not called. An error of the store's contains() is
  *       none of this call: it is taken as "no", which is safe. */
@@ -581,11 +587,11 @@ PERHAPS_API int perhaps_guard_remove(perhaps_guard *guard, const void *key, size
 
 /* Makes a new filter from the store's keys and puts it into the place of the old one, in one instant for those who ask.
  * `capacity` is that of the new filter; 0: planned (perhaps_plan_rebuild()). Limits to growth stay: a capacity above
- * max_capacity counts as that, and a filter that cannot hold the store's keys within its limits is PERHAPS_E_FULL. Questions go on against the old one; adds go
- * to both; removals are carried out in the old one at once and in the new one when the listing has ended, exactly when the
- * listing is a snapshot, and are counted as residue otherwise. The old filter is freed when its last reader is done,
- * unless it is borrowed. A filter that turns out too small for what is listed is made again, twice as large, up to three
- * times.
+ * max_capacity counts as that, and a filter that cannot hold the store's keys within its limits is PERHAPS_E_FULL.
+ * Questions go on against the old one; adds go to both; removals are carried out in the old one at once and in the new
+ * one when the listing has ended, exactly when the listing is a snapshot, and are counted as residue otherwise. The old
+ * filter is freed when its last reader is done, unless it is borrowed. A filter that turns out too small for what is
+ * listed is made again, twice as large, up to three times.
  *
  * perhaps_guard_rebuild() does it in the caller's thread; perhaps_guard_rebuild_start() in one of the guard's, and
  * perhaps_guard_rebuild_wait() waits for that and gives its result (at once, when none is running: the last one's; 0 when
@@ -650,15 +656,15 @@ PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *erro
 
 /* Filters with a journal. A guard that adopts a durable filter (perhaps_open_durable(), with PERHAPS_OPEN_SHARED) writes
  * through it, and its file is at any time what the guard has:
- *   perhaps_guard_create() without FOLLOWS notes in the file that its copies are not exact from here on; or drops its position,
- *   when that is of another store, or there are no `changes`. It does so before anything is written, and though nothing may be.
- *   perhaps_guard_add(), _remove() are in the journal when they return. A key that the filter does not take, because it is full
- *   or its journal cannot be written, is not written to the store either: beside the filter it would be lost in a
- *   crash. (Reported with `write` NULL, it is put there, and the call fails all the same.)
- *   perhaps_guard_catch_up() records what it took over, in batches, and then the position.
- *   A rebuild hands the file over to the new filter (perhaps_hand_over_journal()), with its position, before those who ask go over
- *   to it; adds and removes wait while it is written. When that fails the old filter stays.
- *   perhaps_guard_save() to its own file folds the journal, with the position. Nothing is lost without.
+ *   perhaps_guard_create() without FOLLOWS notes in the file that its copies are not exact from here on; or drops its
+ *   position, when that is of another store, or there are no `changes`. It does so before anything is written, and
+ *   though nothing may be. perhaps_guard_add(), _remove() are in the journal when they return. A key that the filter
+ *   does not take, because it is full or its journal cannot be written, is not written to the store either: beside the
+ *   filter it would be lost in a crash. (Reported with `write` NULL, it is put there, and the call fails all the same.)
+ *   perhaps_guard_catch_up() records what it took over, in batches, and then the position. A rebuild hands the file
+ *   over to the new filter (perhaps_hand_over_journal()), with its position, before those who ask go over to it; adds
+ *   and removes wait while it is written. When that fails the old filter stays. perhaps_guard_save() to its own file
+ *   folds the journal, with the position. Nothing is lost without.
  * After a restart, or a crash:
  *
  *     options.adopted = ...;                            perhaps_open_durable()
@@ -668,13 +674,13 @@ PERHAPS_API int perhaps_guard_catch_up(perhaps_guard *guard, perhaps_error *erro
  *         perhaps_guard_rebuild(guard, 0, &error);
  *     }
  *
- * Without `changes`, where all writes go through the guard, there is nothing to resume: the filter has them all. What a crash left
- * between filter and store is a copy too many.
+ * Without `changes`, where all writes go through the guard, there is nothing to resume: the filter has them all. What a
+ * crash left between filter and store is a copy too many.
  *
  * In a guard that FOLLOWS, copies are taken out exactly also after a restart: the position says whether all that came since
  * is in the file. In others nothing is taken out of the filter that was adopted: a key may be in it only because it looks
- * like another, whose copy it then needs. perhaps_guard_remove() returns 0, and what stays counts as residue, until a rebuild;
- * the filter that it makes removes exactly, until the next restart. */
+ * like another, whose copy it then needs. perhaps_guard_remove() returns 0, and what stays counts as residue, until a
+ * rebuild; the filter that it makes removes exactly, until the next restart. */
 
 /* Goes on with the durable filter that the guard has, from its own position: perhaps_guard_reload() without a file.
  *
@@ -728,8 +734,8 @@ enum perhaps_guard_verdict {
 };
 
 /* Latencies, of which a sample is taken (one ask in 256, and of each perhaps_guard_ask_many() the mean of its keys; every
- * look-up of the store in perhaps_guard_contains() and perhaps_guard_look_up()). Each power of two nanoseconds is divided into eight buckets, and a quantile is the upper end of its bucket: at most an eighth
- * too large. */
+ * look-up of the store in perhaps_guard_contains() and perhaps_guard_look_up()). Each power of two nanoseconds is
+ * divided into eight buckets, and a quantile is the upper end of its bucket: at most an eighth too large. */
 typedef struct perhaps_guard_latency {
     uint64_t count; /* taken */
     double sum;     /* seconds */

@@ -304,9 +304,9 @@ typedef struct perhaps_sizing {
 /* Answers "how big": any one of n, p and bytes from the other two, for options->kind. Allocates nothing;
  * hash_source, key, seed and allocator are checked but do not matter.
  *
- * From n and p: the smallest filter (of the layout that p gets). From n and bytes: the smallest p whose filter fits into bytes; from p and
- * bytes: the largest n. What comes out, put in again, gives the same filter. For a growing filter (from n and p
- * only) it is the size of its first layer.
+ * From n and p: the smallest filter (of the layout that p gets). From n and bytes: the smallest p whose filter fits
+ * into bytes; from p and bytes: the largest n. What comes out, put in again, gives the same filter. For a growing
+ * filter (from n and p only) it is the size of its first layer.
  *
  * Returns 0 or PERHAPS_E_ARGUMENT, PERHAPS_E_OPTION (not exactly two given, p not a number or outside the
  * kind's range), PERHAPS_E_LIMIT (no filter of that kind can do it; the text says what could). Time: at most
@@ -326,9 +326,9 @@ typedef struct perhaps_filter perhaps_filter;
 PERHAPS_API int perhaps_create(const perhaps_options *options, perhaps_filter **filter, perhaps_error *error);
 
 /* The options with which perhaps_create() makes another filter like this one, for a rebuild: kind, hash source, seed,
- * capacity, p, policy, shape, what happens at capacity, growth and its limits, all as they were asked for. Made with them and
- * its key, a new filter encodes to the same bytes as this one did when it was new (but for metadata, and for filters that
- * perhaps_convert() made, whose size is that of another kind).
+ * capacity, p, policy, shape, what happens at capacity, growth and its limits, all as they were asked for. Made with
+ * them and its key, a new filter encodes to the same bytes as this one did when it was new (but for metadata, and for
+ * filters that perhaps_convert() made, whose size is that of another kind).
  *
  * Of a cuckoo filter, fingerprint_bits is 0 where they are as many as p needs, so that they go on to follow from p, and
  * otherwise as many as were asked for. `allocator`, `bytes` and `flags` are 0. The secret key is not handed out: set `key`.
@@ -342,8 +342,8 @@ PERHAPS_API int perhaps_options_of(const perhaps_filter *filter, perhaps_options
 PERHAPS_API void perhaps_free(perhaps_filter *filter);
 
 /* Forgets every key, keeps size, seed and metadata: afterwards the filter encodes to the same bytes as a new
- * one with the same options and metadata; the position (perhaps_position()) is dropped. Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_READ_ONLY or PERHAPS_E_KEY (loaded
- * without its key). O(m). */
+ * one with the same options and metadata; the position (perhaps_position()) is dropped. Returns 0, PERHAPS_E_ARGUMENT,
+ * PERHAPS_E_READ_ONLY or PERHAPS_E_KEY (loaded without its key). O(m). */
 PERHAPS_API int perhaps_clear(perhaps_filter *filter);
 
 /* ---------------------------------------------------------------- one key */
@@ -417,9 +417,9 @@ PERHAPS_API uint64_t perhaps_count_at_most(const perhaps_filter *filter, const v
  *       that reached their maximum and stay there (perhaps_statistics.saturated).
  *   0   Proof: the key was surely absent. Nothing changed.
  *   <0  PERHAPS_E_ARGUMENT, PERHAPS_E_READ_ONLY, PERHAPS_E_UNSUPPORTED (a kind or policy without remove, or a CALLER
- *       filter), PERHAPS_E_KEY. Nothing changed. PERHAPS_E_AMBIGUOUS: in a filter that has grown several layers match the key,
- *       and none of them folds into all the others. All but one mistake it for another, and it cannot be told which; it
- *       is kept, and counted in perhaps_statistics.ambiguous.
+ *       filter), PERHAPS_E_KEY. Nothing changed. PERHAPS_E_AMBIGUOUS: in a filter that has grown several layers match
+ *       the key, and none of them folds into all the others. All but one mistake it for another, and it cannot be told
+ *       which; it is kept, and counted in perhaps_statistics.ambiguous.
  *
  * Where several layers match and one of them folds into all the others (see "Growth"), it is removed from that one. Whatever
  * other key had its fingerprint there looks like this one to the others as well, and is answered from what this one had
@@ -479,18 +479,18 @@ static inline int perhaps_ask_hash(const perhaps_filter *filter, uint64_t hash)
  * when the call fails; out[] is then written for exactly those, and nothing is changed for the others.
  * count = 0 is allowed, and the arrays may then be NULL.
  *
- * Some hundred thousand keys, or more, that are added to a bloom or counting filter of 32 to 160 MiB in one call, or asked for
- * by might_contain, may take memory from the filter's allocator until the call returns: up to 22 MiB, to sort the keys by
- * where they belong, and 8 bytes for each key among these that is not a hash yet (at p = 1 % up to 6 MiB). That is faster
- * where the memory is slow, which the call finds out by the clock. Where it is not, or the allocator has none, the keys are
- * taken as they come; nothing but the time depends on it. Never so: shared filters, counting filters of the conservative
- * policy, adding to filters that refuse or grow at capacity or have a journal, asking filters of several layers or opened by
- * first touch.
+ * Some hundred thousand keys, or more, that are added to a bloom or counting filter of 32 to 160 MiB in one call, or
+ * asked for by might_contain, may take memory from the filter's allocator until the call returns: up to 22 MiB, to sort
+ * the keys by where they belong, and 8 bytes for each key among these that is not a hash yet (at p = 1 % up to 6 MiB).
+ * That is faster where the memory is slow, which the call finds out by the clock. Where it is not, or the allocator has
+ * none, the keys are taken as they come; nothing but the time depends on it. Never so: shared filters, counting filters
+ * of the conservative policy, adding to filters that refuse or grow at capacity or have a journal, asking filters of
+ * several layers or opened by first touch.
  *
  * Returns 0 when all were done, or PERHAPS_E_ARGUMENT (a NULL array, offsets that run backwards, a NULL key
- * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, PERHAPS_E_KEY, as in the single calls; adding also PERHAPS_E_FULL,
- * PERHAPS_E_COPIES and PERHAPS_E_LIMIT, removing PERHAPS_E_AMBIGUOUS, which concern key *done: go on behind it to
- * handle the others. */
+ * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, PERHAPS_E_KEY, as in the single calls; adding also
+ * PERHAPS_E_FULL, PERHAPS_E_COPIES and PERHAPS_E_LIMIT, removing PERHAPS_E_AMBIGUOUS, which concern key *done: go on
+ * behind it to handle the others. */
 PERHAPS_API int perhaps_add_many(perhaps_filter *filter, const void *data, const uint64_t *offsets, size_t count,
                                  uint8_t *out, size_t *done);
 PERHAPS_API int perhaps_add_many_pointers(perhaps_filter *filter, const void *const *keys, const size_t *lengths,
@@ -569,8 +569,9 @@ typedef struct perhaps_compaction {
  * is on its way; "surely absent" is proof as always. A key that no layer has is asked for once more where the list of
  * layers changed meanwhile, at most 32 times, then the answer is "perhaps" (for a count PERHAPS_COUNT_UNBOUNDED), and
  * counted in perhaps_statistics.unsettled; fingerprints that move do not disturb readers. Adds, removes and snapshots wait
- * for 256 buckets at most, whatever `work` is (and once for a dropped layer's pages to go back), and then go first. Several threads may compact at once: they share one
- * account of what is to be done, and each is told what it did itself.
+ * for 256 buckets at most, whatever `work` is (and once for a dropped layer's pages to go back), and then go first.
+ * Several threads may compact at once: they share one account of what is to be done, and each is told what it did
+ * itself.
  *
  * Memory: an unshared filter releases a layer when it is dropped. In a shared one readers may still be in it, so its
  * address stays theirs: until perhaps_free(), or until the filter grows by a layer of that size, which takes it over. So
@@ -590,8 +591,8 @@ PERHAPS_API int perhaps_compact(perhaps_filter *filter, uint64_t work, perhaps_c
 
 /* Makes a filter of another kind that answers might_contain exactly as `from` does, for all 2^64 hashes: small read-only
  * copies of a filter that is maintained elsewhere. Counting to bloom is the one conversion there is: every counter above
- * zero becomes a bit. Capacity, p, seed, hash source, secret key, metadata and position are taken over, the new filter is independent.
- * `allocator` may be NULL for the C library's.
+ * zero becomes a bit. Capacity, p, seed, hash source, secret key, metadata and position are taken over, the new filter
+ * is independent. `allocator` may be NULL for the C library's.
  *
  * Returns 0, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (the text says from what to what), PERHAPS_E_OPTION (a number
  * that is no kind, an allocator of which a part is missing), PERHAPS_E_KEY (loaded without its key), PERHAPS_E_MEMORY.
@@ -723,11 +724,12 @@ PERHAPS_API int perhaps_set_metadata(perhaps_filter *filter, const void *metadat
  * perhaps_guard_reload(). A position must be taken from the store *before* the filter is encoded: then the file lacks no key
  * that the store had at it.
  *
- * perhaps_clear() drops the position: the empty filter lacks them all. perhaps_remove() keeps it: whoever removes keys that the
- * store has sets none (NULL, 0).
+ * perhaps_clear() drops the position: the empty filter lacks them all. perhaps_remove() keeps it: whoever removes keys
+ * that the store has sets none (NULL, 0).
  *
- * Pointers, results and threads as for metadata; the limit is PERHAPS_POSITION_MAX. Of a durable filter a position is recorded
- * in its journal, in order with the keys, when the call returns; setting one can then fail with PERHAPS_E_IO. */
+ * Pointers, results and threads as for metadata; the limit is PERHAPS_POSITION_MAX. Of a durable filter a position is
+ * recorded in its journal, in order with the keys, when the call returns; setting one can then fail with PERHAPS_E_IO.
+ * */
 #define PERHAPS_POSITION_MAX 4096
 PERHAPS_API int perhaps_position(const perhaps_filter *filter, const void **position, size_t *length);
 PERHAPS_API int perhaps_set_position(perhaps_filter *filter, const void *position, size_t length);
@@ -786,16 +788,16 @@ PERHAPS_API int perhaps_decode(const void *bytes, size_t length, const perhaps_l
 
 /* Opens a file as a filter. By default the file is mapped and the filter is read-only: it takes no memory of
  * its own, and processes that open one file share it. Everything is verified before the call returns, as in
- * perhaps_decode(), large payloads by several threads; or, with PERHAPS_OPEN_FIRST_TOUCH, piece by piece later. Files are replaced, not changed in place, by perhaps_save(), so an open filter stays
- * what it was; whoever *truncates* a mapped file kills the processes that map it: use PERHAPS_OPEN_COPY for
- * files that others may write in place.
+ * perhaps_decode(), large payloads by several threads; or, with PERHAPS_OPEN_FIRST_TOUCH, piece by piece later. Files
+ * are replaced, not changed in place, by perhaps_save(), so an open filter stays what it was; whoever *truncates* a
+ * mapped file kills the processes that map it: use PERHAPS_OPEN_COPY for files that others may write in place.
  *
  * A file that requires its journal (see "Durable filters" below) is opened with it: every change that had been acknowledged
  * before the call began is in the filter. The pages that the journal changes become the process's own; a filter that
  * grows is copied.
  *
- * Returns 0, an error of perhaps_decode(), PERHAPS_E_JOURNAL or PERHAPS_E_DAMAGED for the journal, or PERHAPS_E_IO with system_error set (PERHAPS_E_NOT_A_FILTER for
- * a directory or a device). */
+ * Returns 0, an error of perhaps_decode(), PERHAPS_E_JOURNAL or PERHAPS_E_DAMAGED for the journal, or PERHAPS_E_IO with
+ * system_error set (PERHAPS_E_NOT_A_FILTER for a directory or a device). */
 PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *options, perhaps_filter **filter,
                              perhaps_error *error);
 
@@ -823,8 +825,8 @@ PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *optio
 
 /* Verifies a slice of a filter that is in use, against the checksums of its file: for processes that keep a filter open for
  * months and call this from a timer, because memory and disks lose bits. *cursor, 0 at first, is where to go on: a chunk's
- * number. At least one chunk is read, and more until `bytes` bytes are. Any thread, beside all other calls; two callers with a
- * cursor each do the same work twice, and no harm.
+ * number. At least one chunk is read, and more until `bytes` bytes are. Any thread, beside all other calls; two callers
+ * with a cursor each do the same work twice, and no harm.
  *
  *   1   No damage in this slice. *cursor was moved on: call again.
  *   0   No damage in this slice, which was the last one. *cursor is 0 again.
@@ -858,12 +860,13 @@ PERHAPS_API int perhaps_reopen(const perhaps_filter *filter, const perhaps_load_
 /* Saves a filter to a file, atomically and durably: a temporary file beside it is written, flushed to the
  * disk, renamed over `path`, and the directory flushed. A reader sees the old file or the new one; a crash
  * leaves one of them whole; on error the temporary file is removed and `path` is untouched. A symbolic link is followed: its
- * target is replaced; one that leads nowhere is an error. A process that is killed leaves a file named .perhaps-PID-N.tmp; the next
- * save into that folder removes those that no living process holds (they are locked, flock(2)).
+ * target is replaced; one that leads nowhere is an error. A process that is killed leaves a file named
+ * .perhaps-PID-N.tmp; the next save into that folder removes those that no living process holds (they are locked,
+ * flock(2)).
  *
- * An existing file's owner, group and permissions are kept; a new file is the caller's, with 0666 less the umask. Who may not
- * give a file away (others than root) saves all the same, and then nobody may do more with the new file than with the old
- * one, but for the new owner, who wrote it:
+ * An existing file's owner, group and permissions are kept; a new file is the caller's, with 0666 less the umask. Who
+ * may not give a file away (others than root) saves all the same, and then nobody may do more with the new file than
+ * with the old one, but for the new owner, who wrote it:
  *   the owner is the caller; the group is kept where the caller is a member of it;
  *   if not, group and others may do what both of them could before (0664 becomes 0644, and 0640 becomes 0600);
  *   set-user-ID and set-group-ID are gone when either of the two is not kept.
@@ -885,8 +888,8 @@ PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, per
 /* Without a journal, what was added since the last save is lost in a crash, and keeping one key costs writing the whole file.
  * A durable filter has a journal beside its file, FILTER.journal, to which every change is appended and flushed (fdatasync)
  * before it is done. When a call that changes such a filter has returned success, the change survives a crash of the
- * process and of the machine. docs/format.md specifies the journal; it holds hashes of keys, not keys. A new one gets the owner,
- * group and permissions of its filter's file, a later one those of the one before, as in perhaps_save().
+ * process and of the machine. docs/format.md specifies the journal; it holds hashes of keys, not keys. A new one gets
+ * the owner, group and permissions of its filter's file, a later one those of the one before, as in perhaps_save().
  *
  * perhaps_begin_journal() gives a filter a file and a journal; perhaps_open_durable() opens the file again for changing it;
  * perhaps_open() opens it for reading, at any time, also while another process changes it. All calls work on a durable
@@ -896,22 +899,21 @@ PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, per
  *   the filter could be folded, and a crash before that may bring the failed change back.
  *   Each call is one write and one flush, a batch one for every 65,536 keys: use batches. Threads that change one shared
  *   filter at the same time share theirs. An add is seen by readers when it is on the disk.
- *   perhaps_set_position() is such a change, too: after a crash the filter has the last position that was set, and all that was
- *   done before, and so is at it, or ahead of it by what was done after it. From there adds, and removals checked against
- *   the store, may be done again. perhaps_set_metadata() reaches the file with the next folding.
- *   perhaps_merge() into it is PERHAPS_E_UNSUPPORTED.
- *   perhaps_encode(), perhaps_convert(), and perhaps_save() to another path give filters without a journal.
- *   perhaps_free() closes the journal and folds nothing.
+ *   perhaps_set_position() is such a change, too: after a crash the filter has the last position that was set, and all
+ *   that was done before, and so is at it, or ahead of it by what was done after it. From there adds, and removals
+ *   checked against the store, may be done again. perhaps_set_metadata() reaches the file with the next folding.
+ *   perhaps_merge() into it is PERHAPS_E_UNSUPPORTED. perhaps_encode(), perhaps_convert(), and perhaps_save() to
+ *   another path give filters without a journal. perhaps_free() closes the journal and folds nothing.
  *
  * Folding writes the whole file anew, and begins an empty journal. It happens within the call whose record makes the journal
- * larger than journal_bytes, or in perhaps_fold_journal(). Changes wait for it, readers do not. A folding that fails, or that a
- * crash interrupts, loses nothing: the old file and the old journal are there, or the new file, and the journal is known
- * to be folded into it. One that fails within another call fails nothing: it is tried again when the journal has
- * grown by journal_bytes more, and perhaps_journal.failed_folds counts it.
+ * larger than journal_bytes, or in perhaps_fold_journal(). Changes wait for it, readers do not. A folding that fails,
+ * or that a crash interrupts, loses nothing: the old file and the old journal are there, or the new file, and the
+ * journal is known to be folded into it. One that fails within another call fails nothing: it is tried again when the
+ * journal has grown by journal_bytes more, and perhaps_journal.failed_folds counts it.
  *
- * One writer: the journal is locked (flock(2)), and a second perhaps_open_durable() of the file is PERHAPS_E_IO with EWOULDBLOCK. Do
- * not use a durable filter in a child after fork(). Move or copy file and journal together: a file without its journal is
- * PERHAPS_E_JOURNAL, as is one with the journal of another file or time.
+ * One writer: the journal is locked (flock(2)), and a second perhaps_open_durable() of the file is PERHAPS_E_IO with
+ * EWOULDBLOCK. Do not use a durable filter in a child after fork(). Move or copy file and journal together: a file
+ * without its journal is PERHAPS_E_JOURNAL, as is one with the journal of another file or time.
  *
  * Any bytes are safe in a journal, too. The end of a record that a crash cut short is left out: it was not acknowledged. Any
  * other damage is PERHAPS_E_DAMAGED, with its place: what is behind it would be wrong without what is at it. */
@@ -949,9 +951,9 @@ PERHAPS_API int perhaps_fold_journal(perhaps_filter *filter, perhaps_error *erro
  * rate, kind or hash. That `to` has all that it should have is the caller's word: what is in `from` and not in `to` is gone
  * from the file.
  *
- * One step: whatever crashes leaves the old filter with its journal, or the new one, complete, as in a folding; a reader sees
- * the one or the other, and perhaps_reopen() goes over to it. A folding size that was not given at opening is from now on
- * that of `to`. `from` has no journal any more, stays as it is in memory, and is the caller's to free.
+ * One step: whatever crashes leaves the old filter with its journal, or the new one, complete, as in a folding; a
+ * reader sees the one or the other, and perhaps_reopen() goes over to it. A folding size that was not given at opening
+ * is from now on that of `to`. `from` has no journal any more, stays as it is in memory, and is the caller's to free.
  *
  *   0   Done. Where the disk fails in what is left to do then (flushing the directory, emptying the journal), `to` takes no
  *       change until that is made up for, as after a folding; perhaps_journal.system_error tells of it, and until then a
@@ -983,16 +985,17 @@ typedef struct perhaps_journal {
 PERHAPS_API int perhaps_journal_of(const perhaps_filter *filter, perhaps_journal *journal);
 
 /* An appender adds keys to a file with a journal without looking at the filter: it reads the file's header and the journal,
- * verifies both, and appends. Opening one costs milliseconds, however large the filter is; adding is what it is for a durable
- * filter. It cannot know whether a key was there before, and so only opens filters that never refuse one: kinds
+ * verifies both, and appends. Opening one costs milliseconds, however large the filter is; adding is what it is for a
+ * durable filter. It cannot know whether a key was there before, and so only opens filters that never refuse one: kinds
  * bloom, blocked and counting that go on at capacity. It folds nothing: when perhaps_journal says that bytes exceed the
  * limit, open the file with perhaps_open_durable() and call perhaps_fold_journal().
  *
  * perhaps_appender_open(): options->load gives allocator and key. Returns 0, an error of perhaps_open_durable(),
  *   PERHAPS_E_UNSUPPORTED (no journal; or a filter that can refuse keys: use perhaps_open_durable()). O(header + journal).
  * perhaps_appender_add_many_pointers(), _hash(): all or none of up to 65,536 keys at a time; *done, if not NULL, tells of
- *   how many the call returned with success, also when it fails: they are durable. Returns 0 or an error of perhaps_add_many(): PERHAPS_E_IO, PERHAPS_E_MEMORY,
- *   PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (keys of a CALLER filter). Any threads at once.
+ *   how many the call returned with success, also when it fails: they are durable. Returns 0 or an error of
+ *   perhaps_add_many(): PERHAPS_E_IO, PERHAPS_E_MEMORY, PERHAPS_E_ARGUMENT, PERHAPS_E_UNSUPPORTED (keys of a CALLER
+ *   filter). Any threads at once.
  * perhaps_appender_journal(): as perhaps_journal_of().
  * perhaps_appender_close(): releases it. NULL is allowed. */
 typedef struct perhaps_appender perhaps_appender;
