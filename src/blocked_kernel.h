@@ -154,11 +154,12 @@ INLINE struct flight start_placed(const struct perhaps__view *view, uint64_t pla
     {                                                                                                                  \
         size_t i = keys->begin[region];                                                                                \
         size_t end = keys->begin[region + 1];                                                                          \
-        uint32_t *lock = perhaps__region_lock(view, region);                                                           \
+        uint32_t *lock = perhaps__region_lock(view, keys, region);                                                     \
         if (i == end) {                                                                                                \
             return;                                                                                                    \
         }                                                                                                              \
         perhaps__stripe_lock(lock);                                                                                    \
+        __builtin_prefetch(perhaps__region_lock(view, keys, region + 1), 1);                                           \
         for (; i < end; i++) {                                                                                         \
             uint64_t next = keys->placed[i + AHEAD < keys->begin[PERHAPS_REGIONS] ? i + AHEAD : i];                    \
             __builtin_prefetch(start_placed(view, next, block_bytes).block, 0, 1);                                     \
@@ -173,7 +174,7 @@ INLINE struct flight start_placed(const struct perhaps__view *view, uint64_t pla
         for (size_t i = 0; i < count; i++) {                                                                           \
             struct flight key = start(view, hashes[i], block_bytes);                                                   \
             uint64_t number = perhaps__multiply_high(key.placed, view->range);                                         \
-            uint32_t *lock = perhaps__region_lock(view, number >> shift);                                              \
+            uint32_t *lock = perhaps__lock_of_region(view, number >> shift);                                           \
             bool is_new = false;                                                                                       \
             if (!contains_##layout(key)) {                                                                             \
                 perhaps__stripe_lock(lock);                                                                            \

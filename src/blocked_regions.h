@@ -13,11 +13,13 @@
 #define PERHAPS_REGIONS 64
 #define PERHAPS_REGION_KEYS 2048
 
-// The keys of a batch by region, within a region in the order in which they came.
+// The keys of a batch by region, within a region in the order in which they came. The regions are counted from that of the
+// first key, round the end: threads that began with the same one would follow each other from lock to lock.
 struct perhaps__regions {
     uint64_t placed[PERHAPS_REGION_KEYS];
     uint16_t index[PERHAPS_REGION_KEYS]; // where the result goes
     uint16_t begin[PERHAPS_REGIONS + 1]; // of a region, and behind the last one
+    uint64_t first;
 };
 
 // A region is 2^shift blocks that follow each other. A block lies in one region: its number decides, not the hash.
@@ -31,9 +33,16 @@ static inline unsigned perhaps__region_shift(uint64_t blocks)
 }
 
 // The lock of a region; each in a cache line of its own.
-static inline uint32_t *perhaps__region_lock(const struct perhaps__view *view, uint64_t region)
+static inline uint32_t *perhaps__lock_of_region(const struct perhaps__view *view, uint64_t region)
 {
     return perhaps__stripe(&view->stripes, region * (PERHAPS_LINE / sizeof(uint32_t)));
+}
+
+// That of a region of sorted keys, by their count.
+static inline uint32_t *perhaps__region_lock(const struct perhaps__view *view, const struct perhaps__regions *regions,
+                                             uint64_t region)
+{
+    return perhaps__lock_of_region(view, (regions->first + region) % PERHAPS_REGIONS);
 }
 
 // Sorts at most PERHAPS_REGION_KEYS keys.
