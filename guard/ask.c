@@ -23,7 +23,7 @@
 #define UNGUARDED_STACK
 #endif
 
-// gcc would keep the address of each member of the slot in a register of its own, and save and restore six of them.
+// gcc would keep the address of each member of the slot in a register of its own, and the key on the stack instead.
 #ifdef __GNUC__
 #define IN_ONE_REGISTER(pointer) __asm__("" : "+r"(pointer))
 #else
