@@ -10,7 +10,7 @@ static const struct perhaps__bulk_limits perhaps__bulk_limits
 #endif
     = {
         .smallest = UINT64_C(32) << 20,
-        .most = UINT64_C(5) << 20, // 21 MiB
+        .most = UINT64_C(5) << 20, // up to 23 MiB
         .sample = 1024,
         .samples = 8,
         .slow = 9000,

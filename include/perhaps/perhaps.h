@@ -479,13 +479,13 @@ static inline int perhaps_ask_hash(const perhaps_filter *filter, uint64_t hash)
  * when the call fails; out[] is then written for exactly those, and nothing is changed for the others.
  * count = 0 is allowed, and the arrays may then be NULL.
  *
- * Some hundred thousand keys, or more, that are added to a bloom or counting filter of 32 to 160 MiB in one call, or
- * asked for by might_contain, may take memory from the filter's allocator until the call returns: up to 22 MiB, to sort
- * the keys by where they belong, and 8 bytes for each key among these that is not a hash yet (at p = 1 % up to 6 MiB).
- * That is faster where the memory is slow, which the call finds out by the clock. Where it is not, or the allocator has
- * none, the keys are taken as they come; nothing but the time depends on it. Never so: shared filters, counting filters
- * of the conservative policy, adding to filters that refuse or grow at capacity or have a journal, asking filters of
- * several layers or opened by first touch.
+ * Many keys that are added to a bloom or counting filter of 32 to 160 MiB in one call, or asked for by might_contain (some
+ * hundred thousand; of small p, with many bits a key, some ten thousand), may take memory from the filter's allocator until
+ * the call returns: up to 23 MiB, to sort the keys by where they belong, and 8 bytes for each key among these that is not a
+ * hash yet (at p = 1 % up to 6 MiB). That is faster where the memory is slow, which the call finds out by the clock. Where
+ * it is not, or the allocator has none, the keys are taken as they come; nothing but the time depends on it. Never so:
+ * shared filters, counting filters of the conservative policy, adding to filters that refuse or grow at capacity, asking
+ * filters of several layers or opened by first touch.
  *
  * Returns 0 when all were done, or PERHAPS_E_ARGUMENT (a NULL array, offsets that run backwards, a NULL key
  * with a length), PERHAPS_E_UNSUPPORTED, PERHAPS_E_READ_ONLY, PERHAPS_E_KEY, as in the single calls; adding also
