@@ -48,10 +48,10 @@ static uint64_t sampled(void)
     return perhaps__bulk_limits.sample * perhaps__bulk_limits.samples;
 }
 
-// Whether a batch may be sorted, if the memory is slow.
+// Whether a batch may be sorted, if the memory is slow. Most are decided by the first comparison.
 static bool may_sort(const struct perhaps__layer *layer, size_t count)
 {
-    if (visits_of(layer) == NULL || layer->payload_size < perhaps__bulk_limits.smallest || count <= sampled()) {
+    if (count <= sampled() || layer->payload_size < perhaps__bulk_limits.smallest || visits_of(layer) == NULL) {
         return false;
     }
     uint64_t least = fewest(layer);

@@ -2,7 +2,6 @@
 #include "place_sorted.h"
 
 #include "place.h"
-#include "sizing.h"
 #include "words_stream.h"
 
 // Keys after which every region has an entry, or gets a mark.
@@ -54,7 +53,6 @@ static struct perhaps__sorter make_sorter(const struct perhaps__view *view, cons
         .room = (uint32_t)sorting->room,
         .regions = (uint32_t)sorting->regions,
         .shift = (unsigned)__builtin_ctzll(PERHAPS_REGION_BITS / visits->width),
-        .counts = visits->counts,
         .words = view->memory,
         .lines = view->range * visits->width / 8 / PERHAPS_LINE,
     };
@@ -125,19 +123,17 @@ static void end_stretch(struct perhaps__sorter *sorter, uint32_t end)
     }
 }
 
-// Whether position number `i` of a key is one of those before it.
-static __attribute__((noinline)) bool is_repeated(const struct perhaps__view *view, uint64_t hash, uint64_t i)
+// Whether a position is one of the first `count` of a key.
+static __attribute__((noinline)) bool is_among(const struct perhaps__view *view, uint64_t hash, uint64_t count,
+                                               uint64_t position)
 {
-    uint64_t positions[PERHAPS_MAX_POSITIONS];
     struct perhaps__walk walk = perhaps__walk_start(perhaps__place(hash, view->seed_key));
-    for (uint64_t j = 0; j <= i; j++) {
-        positions[j] = perhaps__walk_next(&walk, view->range);
+    for (uint64_t i = 0; i < count; i++) {
+        if (perhaps__walk_next(&walk, view->range) == position) {
+            return true;
+        }
     }
-    bool repeated = false;
-    for (uint64_t j = 0; j < i; j++) {
-        repeated |= positions[j] == positions[i];
-    }
-    return repeated;
+    return false;
 }
 
 // Whether the last entry of a region may be of this key too: the only case in which a position can be one of those
@@ -151,7 +147,7 @@ static inline bool may_repeat(const struct perhaps__sorter *sorter, uint32_t reg
 static void sort_stretch(struct perhaps__sorter *sorter, const struct perhaps__view *view, const uint64_t *hashes,
                          uint32_t first, uint32_t end)
 {
-    const bool counts = sorter->counts;
+    const bool distinct = sorter->distinct;
     const unsigned shift = sorter->shift;
     const uint64_t inside = (UINT64_C(1) << shift) - 1;
     for (uint32_t key = first; key < end; key++) {
@@ -160,7 +156,8 @@ static void sort_stretch(struct perhaps__sorter *sorter, const struct perhaps__v
         for (uint64_t i = 0; i < view->positions; i++) {
             uint64_t position = perhaps__walk_next(&walk, view->range);
             uint32_t region = (uint32_t)(position >> shift);
-            if (PERHAPS_UNLIKELY(counts && may_repeat(sorter, region, key)) && is_repeated(view, hashes[key], i)) {
+            if (PERHAPS_UNLIKELY(distinct && may_repeat(sorter, region, key)) &&
+                is_among(view, hashes[key], i, position)) {
                 continue;
             }
             enter(sorter, region, (uint32_t)(position & inside) << PERHAPS_ENTRY_KEY_BITS, key);
@@ -198,6 +195,7 @@ void perhaps__add_sorted(const struct perhaps__view *view, const struct perhaps_
     const struct perhaps__view own = *view; // what is written could be part of it, for all a compiler knows
     struct perhaps__sorter sorter = make_sorter(&own, visits, sorting, memory);
     sorter.visit = visits->add;
+    sorter.distinct = visits->counts;
     sort_and_visit(&sorter, &own, hashes, count);
     for (size_t i = 0; i < count; i++) {
         uint8_t absent = was_absent(&sorter, i);
@@ -218,7 +216,6 @@ void perhaps__ask_sorted(const struct perhaps__view *view, const struct perhaps_
     const struct perhaps__view own = *view;
     struct perhaps__sorter sorter = make_sorter(&own, visits, sorting, memory);
     sorter.visit = visits->ask;
-    sorter.counts = false; // to look twice at one cell changes nothing
     sort_and_visit(&sorter, &own, hashes, count);
     for (size_t i = 0; i < count; i++) {
         out[i] = was_absent(&sorter, i) ^ 1;

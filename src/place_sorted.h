@@ -92,7 +92,7 @@ struct perhaps__sorter {
     uint32_t room;
     uint32_t regions;
     unsigned shift; // of a cell, to its region
-    bool counts;
+    bool distinct;  // positions of a key that coincide are entered once; to look twice at one cell changes nothing
     perhaps__visit_function *visit;
     uint64_t *words; // of the filter
     uint64_t lines;
@@ -138,11 +138,16 @@ PERHAPS_CELL_INLINE void perhaps__visit_some(void *region, const uint32_t *entri
     *key = at;
 }
 
-static inline void perhaps__fetch_some(struct perhaps__fetching *fetching)
+// For writing only where that follows: processors would take the lines from each other.
+PERHAPS_CELL_INLINE void perhaps__fetch_some(struct perhaps__fetching *fetching, enum perhaps__visit_verb verb)
 {
     uint64_t lines = perhaps__min(fetching->step, fetching->lines);
     for (uint64_t i = 0; i < lines; i++) {
-        __builtin_prefetch(fetching->words, 1, 1);
+        if (verb == PERHAPS_VISIT_ADD) {
+            __builtin_prefetch(fetching->words, 1, 1);
+        } else {
+            __builtin_prefetch(fetching->words, 0, 1);
+        }
         fetching->words += PERHAPS_LINE / 8;
     }
     fetching->lines -= lines;
@@ -167,11 +172,11 @@ PERHAPS_CELL_INLINE void perhaps__visit_entries(struct perhaps__sorter *sorter, 
     struct perhaps__gained gained = sorter->gained; // in registers
     for (uint32_t i = 0; i < whole; i++) {
         perhaps__fetch_entries(entries);
-        perhaps__fetch_some(&fetching);
+        perhaps__fetch_some(&fetching, verb);
         perhaps__visit_some(words, entries, PERHAPS_LINE_ENTRIES, &key, absent, &gained, width, verb);
         entries += PERHAPS_LINE_ENTRIES;
     }
-    perhaps__fetch_some(&fetching);
+    perhaps__fetch_some(&fetching, verb);
     size_t rest = sorter->count[region] % PERHAPS_LINE_ENTRIES;
     perhaps__visit_some(words, sorter->stages[region].entries, rest, &key, absent, &gained, width, verb);
     sorter->gained = gained;

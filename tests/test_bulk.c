@@ -12,8 +12,6 @@
 #include "place.h"
 #include "place_sorted.h"
 
-#define REGION_BITS (UINT64_C(1) << 20)
-
 // The kinds that sort; of counting filters those of every width.
 struct sort {
     uint32_t kind;
@@ -124,7 +122,7 @@ static void check_counts(const struct sort *sort, double fpr, uint64_t bytes)
 static void test_counts(void **state)
 {
     static const double rates[] = {0.5, 0.01, 1e-6};
-    static const uint64_t bytes[] = {2560, 6400, (3 * REGION_BITS + 512) / 8, 2 * REGION_BITS / 8};
+    static const uint64_t bytes[] = {2560, 6400, (3 * PERHAPS_REGION_BITS + 512) / 8, 2 * PERHAPS_REGION_BITS / 8};
     for (size_t i = 0; i < SUPPORT_COUNT(all); i++) {
         for (size_t j = 0; j < SUPPORT_COUNT(rates) * SUPPORT_COUNT(bytes); j++) {
             check_counts(&all[i], rates[j % SUPPORT_COUNT(rates)], bytes[j / SUPPORT_COUNT(rates)]);
@@ -136,8 +134,8 @@ static void test_counts(void **state)
 // maximum.
 static void check_full_regions(const struct sort *sort, uint64_t first, uint64_t different)
 {
-    perhaps_filter *filter = make(sort, 0.01, 9 * REGION_BITS / 8);
-    perhaps_filter *twin = make(sort, 0.01, 9 * REGION_BITS / 8);
+    perhaps_filter *filter = make(sort, 0.01, 9 * PERHAPS_REGION_BITS / 8);
+    perhaps_filter *twin = make(sort, 0.01, 9 * PERHAPS_REGION_BITS / 8);
     const size_t count = 20000;
     uint64_t *hashes = support_allocate(count * sizeof *hashes);
     for (size_t i = 0; i < count; i++) {
@@ -161,7 +159,7 @@ static void test_full_regions(void **state)
 // Whether two positions of a hash are one.
 static bool coincides(const struct perhaps__view *view, uint64_t hash)
 {
-    uint64_t positions[64];
+    uint64_t positions[PERHAPS_MAX_POSITIONS];
     bool found = false;
     struct perhaps__walk walk = perhaps__walk_start(perhaps__place(hash, view->seed_key));
     for (uint64_t i = 0; i < view->positions; i++) {
@@ -177,7 +175,7 @@ static bool coincides(const struct perhaps__view *view, uint64_t hash)
 static void test_full_between(void **state)
 {
     const struct sort *sort = &all[3];
-    perhaps_filter *shape = make(sort, 0.01, 9 * REGION_BITS / 8);
+    perhaps_filter *shape = make(sort, 0.01, 9 * PERHAPS_REGION_BITS / 8);
     uint64_t hash = 0;
     for (size_t found = 0; found < 20; found++) {
         do {
@@ -204,9 +202,9 @@ static uint64_t hash_in(const perhaps_filter *filter, uint64_t cells, uint64_t r
 // number.
 static void check_gap(const struct sort *sort, size_t gap)
 {
-    perhaps_filter *filter = make(sort, 0.5, 3 * REGION_BITS / 8);
-    perhaps_filter *twin = make(sort, 0.5, 3 * REGION_BITS / 8);
-    const uint64_t cells = REGION_BITS / (sort->counter_bits > 0 ? sort->counter_bits : 1);
+    perhaps_filter *filter = make(sort, 0.5, 3 * PERHAPS_REGION_BITS / 8);
+    perhaps_filter *twin = make(sort, 0.5, 3 * PERHAPS_REGION_BITS / 8);
+    const uint64_t cells = PERHAPS_REGION_BITS / (sort->counter_bits > 0 ? sort->counter_bits : 1);
     const size_t count = 16000;
     uint64_t *hashes = support_allocate(count * sizeof *hashes);
     uint64_t next = 0;
@@ -318,23 +316,35 @@ static uint64_t add_hashes(struct subject *subject, size_t count, bool told)
     return subject->memory.calls - before;
 }
 
-// Asks for so many keys in one call, every other one of them absent; how many allocations it made.
-static uint64_t ask_hashes(struct subject *subject, size_t count)
+// Of so many, every other one is absent.
+static uint64_t asked_key(size_t i)
 {
-    uint64_t before = subject->memory.calls;
+    return i % 2 == 0 ? i : UINT64_C(1) << 40 | i;
+}
+
+// Asks a filter for so many keys in one call, and its twin for one after the other.
+static void check_answers(const perhaps_filter *filter, const perhaps_filter *twin, size_t count)
+{
     uint64_t *hashes = support_allocate(count * sizeof *hashes);
     uint8_t *out = support_allocate(count);
     for (size_t i = 0; i < count; i++) {
-        hashes[i] = i % 2 == 0 ? i : UINT64_C(1) << 40 | i;
+        hashes[i] = asked_key(i);
     }
     size_t done = 0;
-    assert_int_equal(perhaps_might_contain_many_hash(subject->filter, hashes, count, out, &done), PERHAPS_OK);
+    assert_int_equal(perhaps_might_contain_many_hash(filter, hashes, count, out, &done), PERHAPS_OK);
     assert_int_equal(done, count);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(out[i], perhaps_might_contain_hash(subject->twin, hashes[i]));
+        assert_int_equal(out[i], perhaps_might_contain_hash(twin, hashes[i]));
     }
     free(hashes);
     free(out);
+}
+
+// How many allocations that made.
+static uint64_t ask_hashes(struct subject *subject, size_t count)
+{
+    uint64_t before = subject->memory.calls;
+    check_answers(subject->filter, subject->twin, count);
     return subject->memory.calls - before;
 }
 
@@ -403,23 +413,6 @@ static void test_only_where_it_can_be(void **state)
     }
 }
 
-// Asks for keys of which every other one is absent, and compares with single calls.
-static void check_answers(const perhaps_filter *filter)
-{
-    const size_t count = 20000;
-    uint64_t *hashes = support_allocate(count * sizeof *hashes);
-    uint8_t *out = support_allocate(count);
-    for (size_t i = 0; i < count; i++) {
-        hashes[i] = i % 2 == 0 ? i : UINT64_C(1) << 40 | i;
-    }
-    assert_int_equal(perhaps_might_contain_many_hash(filter, hashes, count, out, NULL), PERHAPS_OK);
-    for (size_t i = 0; i < count; i++) {
-        assert_int_equal(out[i], perhaps_might_contain_hash(filter, hashes[i]));
-    }
-    free(hashes);
-    free(out);
-}
-
 static void add_first(perhaps_filter *filter, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -436,17 +429,17 @@ static void test_not_behind_others(void **state)
                                         .at_capacity = PERHAPS_AT_CAPACITY_GROW));
     add_first(grown, 10000);
     assert_true(grown->layer_count > 2);
-    check_answers(grown);
+    check_answers(grown, grown, 20000);
     perhaps_free(grown);
 
     perhaps_filter *filter = support_create(&SUPPORT_OPTIONS(.kind = PERHAPS_KIND_COUNTING, .capacity = 10000,
                                                              .fpr = 0.01, .hash_source = PERHAPS_HASH_CALLER));
     add_first(filter, 10000);
-    check_answers(filter);
+    check_answers(filter, filter, 20000);
     struct support_bytes bytes = support_encode(filter);
     memset(bytes.data + bytes.size - 8192, 0, 8192);
     perhaps_filter *damaged = support_view_of(bytes, PERHAPS_OPEN_FIRST_TOUCH, NULL);
-    check_answers(damaged);
+    check_answers(damaged, damaged, 20000);
     assert_int_equal(perhaps_might_contain_hash(damaged, 0), 1);
     assert_int_equal(support_stats(damaged).chunks_damaged, 1);
     perhaps_free(damaged);
@@ -509,7 +502,7 @@ static uint64_t ask_keys(struct subject *subject, size_t count, uint64_t fail)
         offsets[i] = i * sizeof *numbers;
     }
     for (size_t i = 0; i < count; i++) {
-        numbers[i] = i % 2 == 0 ? i : UINT64_C(1) << 40 | i;
+        numbers[i] = asked_key(i);
     }
     size_t done = 0;
     subject->memory.fail_at = fail > 0 ? before + fail : 0;
