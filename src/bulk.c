@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#include "cpu.h"
+
 #ifdef PERHAPS_TEST_SUPPORT
 struct perhaps__bulk_limits perhaps__bulk_limits
 #else
@@ -48,10 +50,18 @@ static uint64_t sampled(void)
     return perhaps__bulk_limits.sample * perhaps__bulk_limits.samples;
 }
 
+// What is sorted is written and read once more, and costs more than random lines of a cache do.
+static bool is_cached(const struct perhaps__layer *layer)
+{
+    uint64_t cache = perhaps__bulk_limits.cache;
+    return layer->payload_size <= (cache > 0 ? cache : perhaps__cpu_last_cache_bytes());
+}
+
 // Whether a batch may be sorted, if the memory is slow. Most are decided by the first comparison.
 static bool may_sort(const struct perhaps__layer *layer, size_t count)
 {
-    if (count <= sampled() || layer->payload_size < perhaps__bulk_limits.smallest || visits_of(layer) == NULL) {
+    if (count <= sampled() || layer->payload_size < perhaps__bulk_limits.smallest || visits_of(layer) == NULL ||
+        is_cached(layer)) {
         return false;
     }
     uint64_t least = fewest(layer);

@@ -10,6 +10,7 @@
 // What the choice depends on; docs/decisions.md, 28. Test builds may change it, nobody else.
 struct perhaps__bulk_limits {
     uint64_t smallest; // bytes of a layer, from which on a batch may be sorted
+    uint64_t cache;    // bytes of the last cache, whose layers are not sorted either; 0: those of this machine
     uint64_t most;     // positions sorted at a time
     uint64_t sample;   // keys handled one after the other for a look at the clock, and that is done how many times
     uint64_t samples;

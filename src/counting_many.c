@@ -49,7 +49,7 @@ INLINE uint64_t change_key(const struct perhaps__view *view, const uint64_t *pos
                 continue;
             }
         }
-        perhaps__cell_change(view->memory, positions[i], width, by);
+        perhaps__cell_change_unit(view->memory, positions[i], unit, width, by);
     }
     return again;
 }

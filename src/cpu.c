@@ -77,3 +77,19 @@ uint64_t perhaps__cpu_l2_bytes(void)
     return (uint64_t)guess;
 #endif
 }
+
+uint64_t perhaps__cpu_last_cache_bytes(void)
+{
+    // To ask is to ask the processor, which takes microseconds in a virtual machine. Whatever thread was first, it is the same.
+    static uint64_t known;
+    uint64_t plus_one = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (plus_one == 0) {
+        long bytes = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+        bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+        plus_one = bytes > 0 ? (uint64_t)bytes + 1 : 1;
+        __atomic_store_n(&known, plus_one, __ATOMIC_RELAXED);
+    }
+    return plus_one - 1;
+}

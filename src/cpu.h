@@ -18,4 +18,7 @@ const char *perhaps__cpu_level_name(enum perhaps__cpu_level level);
 // Bytes of second-level cache of one core, or a cautious guess. Filters that fit are not prefetched.
 uint64_t perhaps__cpu_l2_bytes(void);
 
+// Bytes of the last cache before the memory, all cores' together; 0 if the system does not tell. Asked for once.
+uint64_t perhaps__cpu_last_cache_bytes(void);
+
 #endif

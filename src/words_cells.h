@@ -41,7 +41,7 @@ PERHAPS_CELL_INLINE uint64_t perhaps__cell_unit(const uint8_t *bytes, uint64_t c
 // The counter in its unit.
 PERHAPS_CELL_INLINE uint64_t perhaps__cell_in_unit(uint64_t unit, uint64_t cell, unsigned width)
 {
-    return width == 4 ? unit >> (4 * (cell & 1)) & 15 : unit;
+    return width == 4 ? ((cell & 1) != 0 ? unit >> 4 : unit & 15) : unit;
 }
 
 // A counter of 4, 8 or 16 bits.
@@ -50,15 +50,34 @@ PERHAPS_CELL_INLINE uint64_t perhaps__cell_get(const uint8_t *bytes, uint64_t ce
     return perhaps__cell_in_unit(perhaps__cell_unit(bytes, cell, width), cell, width);
 }
 
-// Adds to a counter, 1 or 0 or, as 2^64 - 1, one less; the sum is one that the counter can hold.
+// The bits of a counter in its unit. Here and below without shifts by a number that is not known: on many processors
+// those are two or three operations.
+PERHAPS_CELL_INLINE uint64_t perhaps__cell_mask(uint64_t cell, unsigned width)
+{
+    return width == 4 ? 15 + ((0 - (cell & 1)) & (15 * 15)) : perhaps__cell_most(width);
+}
+
+// What is added to a unit to add `change` to its counter.
+PERHAPS_CELL_INLINE uint64_t perhaps__cell_step(uint64_t cell, unsigned width, uint64_t change)
+{
+    return width == 4 ? change + ((0 - (cell & 1)) & (15 * change)) : change;
+}
+
+// Adds to a counter whose unit was just read, 1 or 0 or, as 2^64 - 1, one less; the sum is one that the counter can hold.
+PERHAPS_CELL_INLINE void perhaps__cell_change_unit(uint8_t *bytes, uint64_t cell, uint64_t unit, unsigned width,
+                                                   uint64_t change)
+{
+    uint64_t changed = unit + perhaps__cell_step(cell, width, change);
+    if (width == 16) {
+        perhaps__store_little(bytes + cell * 2, 2, changed);
+    } else {
+        bytes[width == 4 ? cell >> 1 : cell] = (uint8_t)changed;
+    }
+}
+
 PERHAPS_CELL_INLINE void perhaps__cell_change(uint8_t *bytes, uint64_t cell, unsigned width, uint64_t change)
 {
-    if (width == 4) {
-        bytes[cell >> 1] = (uint8_t)(bytes[cell >> 1] + (change << (4 * (cell & 1))));
-    } else {
-        uint8_t *at = bytes + cell * (width / 8);
-        perhaps__store_little(at, width / 8, perhaps__load_little(at, width / 8) + change);
-    }
+    perhaps__cell_change_unit(bytes, cell, perhaps__cell_unit(bytes, cell, width), width, change);
 }
 
 // The same beside other threads, if its unit still is what it was seen to be; otherwise nothing, and false.
@@ -72,7 +91,7 @@ PERHAPS_CELL_INLINE bool perhaps__cell_swap(uint8_t *bytes, uint64_t cell, uint6
                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
     uint8_t expected = (uint8_t)seen;
-    uint8_t desired = (uint8_t)(seen + (width == 4 ? change << (4 * (cell & 1)) : change));
+    uint8_t desired = (uint8_t)(seen + perhaps__cell_step(cell, width, change));
     return __atomic_compare_exchange_n(&bytes[width == 4 ? cell >> 1 : cell], &expected, desired, true,
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
@@ -80,7 +99,10 @@ PERHAPS_CELL_INLINE bool perhaps__cell_swap(uint8_t *bytes, uint64_t cell, uint6
 // Whether a bit is set, or a counter is above zero.
 PERHAPS_CELL_INLINE bool perhaps__cell_is_set(const void *memory, uint64_t cell, unsigned width)
 {
-    return width == 1 ? perhaps__bit_get(memory, cell) : perhaps__cell_get(memory, cell, width) != 0;
+    if (width == 1) {
+        return perhaps__bit_get(memory, cell);
+    }
+    return (perhaps__cell_unit(memory, cell, width) & perhaps__cell_mask(cell, width)) != 0;
 }
 
 // Into the second-level cache only: a line that waits for the first level holds one of its few fill buffers.

@@ -232,7 +232,7 @@ static void test_gaps(void **state)
 #define SAMPLED (2 * 100)
 
 static const struct perhaps__bulk_limits small_limits = {
-    .smallest = UINT64_C(512) << 10, .most = 60000, .sample = 100, .samples = 2, .slow = 0};
+    .smallest = UINT64_C(512) << 10, .cache = 1, .most = 60000, .sample = 100, .samples = 2, .slow = 0};
 
 static struct perhaps__bulk_limits usual_limits;
 
@@ -384,6 +384,9 @@ static void test_only_where_it_pays(void **state)
     assert_int_equal(add_hashes(&subject, 20000, true), 0);
     perhaps__bulk_limits = small_limits;
     perhaps__bulk_limits.smallest = LINES * 64 + 1;
+    assert_int_equal(add_hashes(&subject, 20000, true), 0);
+    perhaps__bulk_limits = small_limits;
+    perhaps__bulk_limits.cache = LINES * 64; // holds it all
     assert_int_equal(add_hashes(&subject, 20000, true), 0);
     perhaps__bulk_limits = small_limits;
     perhaps__bulk_limits.most = 2 * LINES - 1; // too few of every line
