@@ -80,7 +80,8 @@ uint64_t perhaps__cpu_l2_bytes(void)
 
 uint64_t perhaps__cpu_last_cache_bytes(void)
 {
-    // To ask is to ask the processor, which takes microseconds in a virtual machine. Whatever thread was first, it is the same.
+    // To ask is to ask the processor, which takes microseconds in a virtual machine. Whatever thread is first, it is the
+    // same.
     static uint64_t known;
     uint64_t plus_one = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (plus_one == 0) {

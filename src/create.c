@@ -219,18 +219,23 @@ static int resolve(const perhaps_options *options, const struct perhaps__shape *
                                : size_from_bytes(options, asked, size, error);
 }
 
+// The options as given, checked, and the size that follows from them.
+static int size_given(const perhaps_options *given, perhaps_options *options, struct perhaps__size *size,
+                      perhaps_error *error)
+{
+    struct perhaps__shape asked = {0};
+    int status = take_options(given, options, &asked, error);
+    return status == PERHAPS_OK ? resolve(options, &asked, size, error) : status;
+}
+
 int perhaps_size_for(const perhaps_options *given, perhaps_sizing *sizing, perhaps_error *error)
 {
     if (given == NULL || sizing == NULL) {
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
     perhaps_options options;
-    struct perhaps__shape asked = {0};
     struct perhaps__size size = {0};
-    int status = take_options(given, &options, &asked, error);
-    if (status == PERHAPS_OK) {
-        status = resolve(&options, &asked, &size, error);
-    }
+    int status = size_given(given, &options, &size, error);
     if (status < 0) {
         return status;
     }
@@ -268,12 +273,8 @@ int perhaps_create(const perhaps_options *given, perhaps_filter **out, perhaps_e
         return perhaps__fail(error, (struct perhaps__failure){.code = PERHAPS_E_ARGUMENT}, NULL);
     }
     perhaps_options options;
-    struct perhaps__shape asked = {0};
     struct perhaps__size size = {0};
-    int status = take_options(given, &options, &asked, error);
-    if (status == PERHAPS_OK) {
-        status = resolve(&options, &asked, &size, error);
-    }
+    int status = size_given(given, &options, &size, error);
     if (status < 0) {
         return status;
     }

@@ -7,8 +7,8 @@
 // Keys after which every region has an entry, or gets a mark.
 #define STRETCH (UINT32_C(1) << (PERHAPS_ENTRY_KEY_BITS - 1))
 
-// Enough for hashes that are spread evenly, in nearly all regions: three to six standard deviations. A region that gets more is
-// visited more often, which is not wrong, only slow.
+// Enough for hashes that are spread evenly, in nearly all regions: three to six standard deviations. A region that gets
+// more is visited more often, which is not wrong, only slow.
 static uint64_t room_for(uint64_t mean)
 {
     uint64_t deviation = 1;

@@ -460,8 +460,8 @@ typedef struct perhaps_guard_options {
     double confidence;                  /* of the interval around the observed rate, 0.5 to 0.999999; 0: 0.95 */
     const perhaps_allocator *allocator; /* copied; for the guard itself. NULL: the C library's */
     perhaps_filter *adopted;      /* instead of `filter`: made with PERHAPS_SHARED (or opened with PERHAPS_OPEN_SHARED,
-                                           also durable), changed by the guard, and freed with it. It is the guard's from the moment that create returned 0. Given with
-                                           `filter`, PERHAPS_E_ARGUMENT */
+                                           also durable), changed by the guard, and freed with it. It is the guard's from the
+                                           moment that create returned 0. Given with `filter`, PERHAPS_E_ARGUMENT */
     const perhaps_options *next;  /* copied: what a rebuild makes (capacity is planned when it is 0). NULL: a filter
                                            like the present one (perhaps_options_of()). The allocator and the key in it must
                                            outlive the guard. A keyed filter is not rebuilt without it (PERHAPS_E_KEY) */

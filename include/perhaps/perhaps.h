@@ -843,11 +843,11 @@ PERHAPS_API int perhaps_open(const char *path, const perhaps_load_options *optio
  * disk below its cache shows when the pages are read again. O(bytes), about 0.1 ms for each MiB. */
 PERHAPS_API int perhaps_scrub(const perhaps_filter *filter, uint64_t *cursor, uint64_t bytes, perhaps_error *error);
 
-/* Asks whether the file that a filter was opened from (or its journal) has been replaced or changed since, and if so opens it anew: for
- * processes that read a filter which another process saves again and again. The filter that they have stays valid and as
- * it was until it is freed; go over to the new one, and free the old one when nobody uses it any more. The question
- * alone costs one stat() of the path as it was given (a relative one is looked up where the process now is), and one of the
- * journal where there is one.
+/* Asks whether the file that a filter was opened from (or its journal) has been replaced or changed since, and if so
+ * opens it anew: for processes that read a filter which another process saves again and again. The filter that they
+ * have stays valid and as it was until it is freed; go over to the new one, and free the old one when nobody uses it
+ * any more. The question alone costs one stat() of the path as it was given (a relative one is looked up where the
+ * process now is), and one of the journal where there is one.
  *
  *   1   *newer is a filter of its own, opened as in perhaps_open() with `options`; release both with perhaps_free().
  *       A secret key that `options` does not give is that of `filter`.
@@ -885,11 +885,12 @@ PERHAPS_API int perhaps_save(const perhaps_filter *filter, const char *path, per
 
 /* ---------------------------------------------------------------- durable filters */
 
-/* Without a journal, what was added since the last save is lost in a crash, and keeping one key costs writing the whole file.
- * A durable filter has a journal beside its file, FILTER.journal, to which every change is appended and flushed (fdatasync)
- * before it is done. When a call that changes such a filter has returned success, the change survives a crash of the
- * process and of the machine. docs/format.md specifies the journal; it holds hashes of keys, not keys. A new one gets
- * the owner, group and permissions of its filter's file, a later one those of the one before, as in perhaps_save().
+/* Without a journal, what was added since the last save is lost in a crash, and keeping one key costs writing the whole
+ * file. A durable filter has a journal beside its file, FILTER.journal, to which every change is appended and flushed
+ * (fdatasync) before it is done. When a call that changes such a filter has returned success, the change survives a
+ * crash of the process and of the machine. docs/format.md specifies the journal; it holds hashes of keys, not keys. A
+ * new one gets the owner, group and permissions of its filter's file, a later one those of the one before, as in
+ * perhaps_save().
  *
  * perhaps_begin_journal() gives a filter a file and a journal; perhaps_open_durable() opens the file again for changing it;
  * perhaps_open() opens it for reading, at any time, also while another process changes it. All calls work on a durable
@@ -926,9 +927,9 @@ typedef struct perhaps_journal_options {
                                          Of the flags only PERHAPS_OPEN_COPY (always so), _SHARED and _CLAIM are allowed */
 } perhaps_journal_options;
 
-/* Saves a filter to a file with an empty journal, and makes it durable from then on. What is at `path` is replaced, unless it
- * requires a journal. `options` may be NULL. The file gets a random id, so that its journal is never taken for that of
- * another; no other thread may use the filter meanwhile.
+/* Saves a filter to a file with an empty journal, and makes it durable from then on. What is at `path` is replaced,
+ * unless it requires a journal. `options` may be NULL. The file gets a random id, so that its journal is never taken
+ * for that of another; no other thread may use the filter meanwhile.
  *
  * Returns 0, PERHAPS_E_ARGUMENT (also: it is durable already), PERHAPS_E_OPTION, PERHAPS_E_READ_ONLY, PERHAPS_E_KEY,
  * PERHAPS_E_MEMORY, PERHAPS_E_JOURNAL (see perhaps_save()), PERHAPS_E_IO; the filter is then what it was. O(m). */
@@ -946,10 +947,10 @@ PERHAPS_API int perhaps_open_durable(const char *path, const perhaps_journal_opt
  * durable), PERHAPS_E_MEMORY, PERHAPS_E_IO: then nothing is lost, and it can be tried again. O(m). */
 PERHAPS_API int perhaps_fold_journal(perhaps_filter *filter, perhaps_error *error);
 
-/* Puts another filter into the place of a durable one: the file becomes that of `to`, with the same id, one generation higher, and
- * an empty journal, and `to` is durable from then on instead of `from`. For a filter that was made anew: with another size,
- * rate, kind or hash. That `to` has all that it should have is the caller's word: what is in `from` and not in `to` is gone
- * from the file.
+/* Puts another filter into the place of a durable one: the file becomes that of `to`, with the same id, one generation
+ * higher, and an empty journal, and `to` is durable from then on instead of `from`. For a filter that was made anew:
+ * with another size, rate, kind or hash. That `to` has all that it should have is the caller's word: what is in `from`
+ * and not in `to` is gone from the file.
  *
  * One step: whatever crashes leaves the old filter with its journal, or the new one, complete, as in a folding; a
  * reader sees the one or the other, and perhaps_reopen() goes over to it. A folding size that was not given at opening
