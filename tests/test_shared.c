@@ -2,7 +2,8 @@
 // Filters that threads share: nothing is lost, nothing is missed, claims are won once, snapshots are whole. For each kind,
 // fixed and growing. Also run under the thread sanitizer.
 //
-//     test_shared [scale [pattern]]    more keys and rounds; the long tier takes 100. Only tests of such a name (fnmatch(3))
+//     test_shared [scale [pattern [variant]]]    more keys and rounds; the long tier takes 100. Only tests, and only filters,
+//                                                of such a name (fnmatch(3))
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -468,10 +469,25 @@ static void test_flags_that_are_none(void **state)
     assert_string_equal(error.subject, "flags");
 }
 
+static unsigned count_variants(void)
+{
+    unsigned count = 0;
+    FOR_EACH_VARIANT(variant)
+    {
+        count++;
+    }
+    return count;
+}
+
 int main(int argc, char **argv)
 {
     scale = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
     cmocka_set_test_filter(argc > 2 ? argv[2] : NULL);
+    variant_pattern = argc > 3 ? argv[3] : variant_pattern;
+    if (count_variants() == 0) {
+        (void)fprintf(stderr, "test_shared: no filter is called '%s'\n", variant_pattern);
+        return 2;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_write_is_lost),
         cmocka_unit_test(test_claims_are_won_once),
