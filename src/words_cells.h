@@ -27,6 +27,12 @@ PERHAPS_CELL_INLINE uint16_t perhaps__little16(uint16_t value)
 #endif
 }
 
+// The number of the byte that holds a counter of 4 or 8 bits.
+PERHAPS_CELL_INLINE uint64_t perhaps__cell_byte(uint64_t cell, unsigned width)
+{
+    return width == 4 ? cell >> 1 : cell;
+}
+
 // The byte that holds a counter of 4 or 8 bits, or the two bytes of one of 16. Another thread may be changing them by
 // perhaps__cell_swap().
 PERHAPS_CELL_INLINE uint64_t perhaps__cell_unit(const uint8_t *bytes, uint64_t cell, unsigned width)
@@ -35,7 +41,7 @@ PERHAPS_CELL_INLINE uint64_t perhaps__cell_unit(const uint8_t *bytes, uint64_t c
         const uint16_t *units = (const uint16_t *)(const void *)bytes; // aligned: payloads are, to PERHAPS_LINE
         return perhaps__little16(__atomic_load_n(&units[cell], __ATOMIC_RELAXED));
     }
-    return __atomic_load_n(&bytes[width == 4 ? cell >> 1 : cell], __ATOMIC_RELAXED);
+    return __atomic_load_n(&bytes[perhaps__cell_byte(cell, width)], __ATOMIC_RELAXED);
 }
 
 // The counter in its unit.
@@ -71,10 +77,11 @@ PERHAPS_CELL_INLINE void perhaps__cell_change_unit(uint8_t *bytes, uint64_t cell
     if (width == 16) {
         perhaps__store_little(bytes + cell * 2, 2, changed);
     } else {
-        bytes[width == 4 ? cell >> 1 : cell] = (uint8_t)changed;
+        bytes[perhaps__cell_byte(cell, width)] = (uint8_t)changed;
     }
 }
 
+// The same to one whose unit was not read yet.
 PERHAPS_CELL_INLINE void perhaps__cell_change(uint8_t *bytes, uint64_t cell, unsigned width, uint64_t change)
 {
     perhaps__cell_change_unit(bytes, cell, perhaps__cell_unit(bytes, cell, width), width, change);
@@ -92,7 +99,7 @@ PERHAPS_CELL_INLINE bool perhaps__cell_swap(uint8_t *bytes, uint64_t cell, uint6
     }
     uint8_t expected = (uint8_t)seen;
     uint8_t desired = (uint8_t)(seen + perhaps__cell_step(cell, width, change));
-    return __atomic_compare_exchange_n(&bytes[width == 4 ? cell >> 1 : cell], &expected, desired, true,
+    return __atomic_compare_exchange_n(&bytes[perhaps__cell_byte(cell, width)], &expected, desired, true,
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
